@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Node;
 use super::all_events::Wanted;
+use super::fault::again_after_panics;
 use super::gather::ask_all;
 use super::inquiry::{EventsAsked, NodeAnswer, NodeQuestion};
 use super::kept::KeptEvents;
@@ -82,7 +83,9 @@ impl Node {
             pending.asks.push(Ask { wanted, answer });
             if !pending.is_asking {
                 pending.is_asking = true;
-                tokio::spawn(ask_in_rounds(self.clone()));
+                let node = self.clone();
+                let ask = move || ask_in_rounds(node.clone());
+                tokio::spawn(again_after_panics("a round of questions", EVERY, ask));
             }
         }
         received.await.ok()

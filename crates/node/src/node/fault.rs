@@ -4,7 +4,9 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::thread::panicking;
+use std::time::Duration;
 
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::state::NodeState;
@@ -66,6 +68,22 @@ impl Fault {
     }
 }
 
+/// Runs a task until it ends, and again after a pause if it panics. The node works without it, but
+/// somebody waits for what it does.
+pub(super) async fn again_after_panics<T>(what: &'static str, pause: Duration, task: impl Fn() -> T)
+where
+    T: Future<Output = ()> + Send + 'static,
+{
+    while let Err(error) = tokio::spawn(task()).await
+        && error.is_panic()
+    {
+        tracing::error!(
+            "{what} panicked, and is tried again: the panic message is on stderr, above"
+        );
+        sleep(pause).await;
+    }
+}
+
 /// The locked node state. A panic while it is locked is a [`Fault`] of the node.
 pub(crate) struct LockedCore<'s> {
     core: MutexGuard<'s, NodeState>,
@@ -104,5 +122,26 @@ impl Drop for LockedCore<'_> {
             let reason = "its state machine panicked; the panic message is on stderr, above";
             self.fault.report(reason.to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_run_again_until_it_ends() {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let task = || {
+            let runs = Arc::clone(&runs);
+            async move {
+                let before = runs.fetch_add(1, Ordering::Relaxed);
+                assert!(before == 2, "the first two runs panic");
+            }
+        };
+        again_after_panics("a test", Duration::ZERO, task).await;
+        assert_eq!(runs.load(Ordering::Relaxed), 3);
     }
 }

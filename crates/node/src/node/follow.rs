@@ -11,6 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use super::Node;
+use super::fault::again_after_panics;
 use super::lookout::{Look, Lookout};
 
 /// Pause between looks.
@@ -50,7 +51,9 @@ impl Node {
         looks.mark_changed();
         if !*is_looking {
             *is_looking = true;
-            tokio::spawn(look_for_all(self.clone()));
+            let node = self.clone();
+            let look = move || look_for_all(node.clone());
+            tokio::spawn(again_after_panics("a look at the cluster", EVERY, look));
         }
         Following {
             looks,
