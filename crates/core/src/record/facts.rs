@@ -106,8 +106,12 @@ pub struct Report {
     pub keeper_stopped: Option<String>,
     /// The peers that it cannot send to, and for how long, in milliseconds.
     pub links_down: Vec<(String, u64)>,
-    /// The client that has waited longest there: lock, owner, and for how long in milliseconds.
-    pub oldest_wait: Option<(String, String, u64)>,
+    /// The locks that clients have waited for longest there, of waits of at least
+    /// [`WAIT_UNUSUAL_MS`](super::WAIT_UNUSUAL_MS): lock, owner of the longest wait, and how long
+    /// it has waited in milliseconds.
+    pub long_waits: Vec<(String, String, u64)>,
+    /// Whether clients there may have waited as long for further locks.
+    pub has_more_waits: bool,
 }
 
 /// A client that has waited for long.

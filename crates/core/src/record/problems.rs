@@ -18,7 +18,14 @@ pub const WAIT_UNUSUAL_MS: u64 = 15_000;
 /// A wait is unusual if it is this many times as long as the 99th percentile.
 const WAIT_UNUSUAL_TIMES: f64 = 10.0;
 
+/// A wait this long is always unusual, in milliseconds. If only few clients wait, the 99th
+/// percentile is about the longest wait: a single one must not hide the next ones for 15 minutes.
+const WAIT_UNUSUAL_MS_MAX: u64 = 60_000;
+
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// How long a node that left or was evicted is shown, in milliseconds.
+pub const OUTSIDE_SHOWN_MS: u64 = DAY_MS;
 
 /// A certificate that expires within this time is a problem.
 const CERTIFICATE_WARNING_MS: u64 = 30 * DAY_MS;
@@ -237,7 +244,8 @@ impl Facts {
     /// How long a wait has to be to count as unusual, in milliseconds.
     pub(super) fn unusual_wait_ms(&self) -> u64 {
         let usual = self.wait_p99_ms.unwrap_or_default();
-        WAIT_UNUSUAL_MS.max((usual * WAIT_UNUSUAL_TIMES) as u64)
+        let limit_ms = (usual * WAIT_UNUSUAL_TIMES) as u64;
+        limit_ms.clamp(WAIT_UNUSUAL_MS, WAIT_UNUSUAL_MS_MAX)
     }
 
     fn long_waits(&self, problems: &mut Vec<Problem>) {

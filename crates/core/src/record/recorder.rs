@@ -12,6 +12,12 @@ use crate::locks::{LockEvent, Ticket};
 /// Number of lock events that are kept.
 pub const EVENTS_KEPT: usize = 4096;
 
+/// Maximum number of locks whose long waits are told.
+const LONG_WAITS_MAX: usize = 3;
+
+/// Maximum number of waiters that are examined for that: clients may wait for the same lock.
+const LONG_WAITS_EXAMINED: usize = 1024;
+
 /// A lock event with its time, in milliseconds since 1970.
 pub type TimedEvent = (u64, LockEvent);
 
@@ -36,6 +42,15 @@ pub struct OldestWait {
     pub owner: Arc<str>,
     /// Since when, in milliseconds since 1970.
     pub since_ms: u64,
+}
+
+/// The locks that clients on a node have waited for longest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LongWaits<'r> {
+    /// The longest wait of each lock, the longest one first.
+    pub waits: Vec<&'r OldestWait>,
+    /// Whether clients may have waited as long for further locks.
+    pub has_more: bool,
 }
 
 impl Recorder {
@@ -85,9 +100,29 @@ impl Recorder {
         &self.events
     }
 
-    /// The client that has waited longest.
-    pub fn oldest_wait(&self) -> Option<&OldestWait> {
+    /// The locks that clients have waited for since this time or earlier, in milliseconds since
+    /// 1970: at most three of them.
+    pub fn long_waits(&self, since_ms: u64) -> LongWaits<'_> {
+        let mut found = LongWaits {
+            waits: Vec::new(),
+            has_more: false,
+        };
         // Tickets are numbered in the order of the requests.
-        self.waiting.first_key_value().map(|(_, waits)| waits)
+        for (examined, waits) in self.waiting.values().enumerate() {
+            if waits.since_ms > since_ms {
+                break;
+            }
+            let mut known = found.waits.iter();
+            let is_known = known.any(|known: &&OldestWait| known.lock == waits.lock);
+            let is_full = !is_known && found.waits.len() == LONG_WAITS_MAX;
+            if is_full || examined == LONG_WAITS_EXAMINED {
+                found.has_more = true;
+                break;
+            }
+            if !is_known {
+                found.waits.push(waits);
+            }
+        }
+        found
     }
 }

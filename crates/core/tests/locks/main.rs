@@ -18,7 +18,8 @@ use soloist_algorithms::Choice;
 use soloist_api::Moment;
 use soloist_api::{EndReason, Fence, LockName};
 use soloist_core::limits::Limits;
-use soloist_core::locks::{Denial, HoldError, RequestError};
+use soloist_core::locks::{Denial, HoldError, LockEvent, RequestError};
+use soloist_core::record::Recorder;
 
 fn raymond(nodes: usize) -> Cluster {
     Cluster::new(Choice::parse("raymond", "").unwrap(), nodes, 1)
@@ -392,6 +393,49 @@ fn the_longest_wait_is_that_of_the_oldest_waiter() {
     let mut effects = soloist_core::locks::Effects::new();
     cluster.tables[0].cancel(cluster.now, first, &mut effects);
     assert_eq!(longest(&cluster), Some(seconds(1)));
+}
+
+#[test]
+fn the_longest_waits_are_told_once_for_each_lock() {
+    let mut cluster = raymond(1);
+    let a = name("a");
+    let mut recorder = Recorder::new(1);
+    cluster.acquire(0, &a, Cluster::ask(None, None)).unwrap();
+    let mut wait = |recorder: &mut Recorder, at_ms: u64, lock: &str| {
+        let ticket = cluster.acquire(0, &a, Cluster::ask(None, None)).unwrap();
+        let waiting = LockEvent::Waiting {
+            ticket,
+            lock: name(lock),
+            owner: lock.into(),
+        };
+        recorder.note(at_ms, &waiting);
+    };
+    let told = |recorder: &Recorder, since_ms: u64| {
+        let long = recorder.long_waits(since_ms);
+        let waits = long.waits.iter();
+        let waits = waits.map(|wait| (wait.lock.to_string(), wait.since_ms));
+        (waits.collect::<Vec<_>>(), long.has_more)
+    };
+    for (at_ms, lock) in (1..).zip(["x", "x", "y", "x", "z", "y"]) {
+        wait(&mut recorder, at_ms, lock);
+    }
+    let [x, y, z] = [("x", 1), ("y", 3), ("z", 5)].map(|(lock, ms)| (lock.to_owned(), ms));
+    let all = vec![x.clone(), y.clone(), z];
+    assert_eq!(told(&recorder, 0), (vec![], false));
+    assert_eq!(told(&recorder, 4), (vec![x, y], false));
+    assert_eq!(told(&recorder, 9), (all.clone(), false));
+    wait(&mut recorder, 9, "w");
+    assert_eq!(told(&recorder, 8), (all.clone(), false));
+    assert_eq!(told(&recorder, 9), (all, true));
+
+    // Not all of the waiters for one lock are examined.
+    let mut recorder = Recorder::new(1);
+    for at_ms in 1..=1025 {
+        wait(&mut recorder, at_ms, "x");
+    }
+    let x = vec![("x".to_owned(), 1)];
+    assert_eq!(told(&recorder, 1024), (x.clone(), false));
+    assert_eq!(told(&recorder, 1025), (x, true));
 }
 
 #[test]

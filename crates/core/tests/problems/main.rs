@@ -452,14 +452,31 @@ fn a_wait_is_unusual_beside_the_other_waits() {
     assert_eq!(problem.commands[0].command, r"soloist who 'it'\''s'");
     assert_eq!(problem.commands.len(), 2);
     // Where long waits are usual, this one is not unusual.
-    facts.wait_p99_ms = Some(10_000.0);
+    facts.wait_p99_ms = Some(2_000.0);
     let overview = judge(&facts);
     assert_eq!(overview.problems, []);
     assert!(
         overview
             .well
-            .contains(&"Waits: none is longer than 1 min 40 s".to_owned())
+            .contains(&"Waits: none is longer than 20 s".to_owned())
     );
+}
+
+#[test]
+fn one_long_wait_that_ended_does_not_hide_the_next_one() {
+    let mut facts = healthy();
+    // The only wait of the last 15 minutes.
+    facts.wait_p99_ms = Some(300_000.0);
+    facts.waits = vec![WaitFact {
+        lock: "x".to_owned(),
+        owner: "ledger".to_owned(),
+        node: "n4".to_owned(),
+        waited_ms: 59_999,
+        holder: None,
+    }];
+    assert_eq!(judge(&facts).problems, []);
+    facts.waits[0].waited_ms = 60_000;
+    only(&judge(&facts), ProblemCode::LongWait, Level::Warning);
 }
 
 #[test]

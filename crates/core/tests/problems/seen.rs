@@ -22,6 +22,11 @@ fn wait(node: &str) -> WaitFact {
     }
 }
 
+/// The same wait, as its node reports it.
+fn long_wait(lock: &str) -> (String, String, u64) {
+    (lock.to_owned(), "ledger".to_owned(), WAIT_UNUSUAL_MS)
+}
+
 /// n4, whose link to n5 is down, whose certificate expires tomorrow, whose clock is slow, whose
 /// lease was not renewed, whose version differs, and where a client waits.
 fn troubled() -> Facts {
@@ -30,7 +35,7 @@ fn troubled() -> Facts {
     report.certificate_ends_ms = Some(NOW_MS + DAY_MS);
     report.links_down = vec![("n5".to_owned(), 3_000)];
     report.version = "0.2.0".to_owned();
-    report.oldest_wait = Some(("x".to_owned(), "ledger".to_owned(), WAIT_UNUSUAL_MS));
+    report.long_waits = vec![long_wait("x")];
     facts.waits = vec![wait("n4")];
     facts.members[3].lease_left_ms = Some(900);
     facts.clocks = vec![("n4".to_owned(), -12)];
@@ -159,7 +164,9 @@ fn a_node_without_a_lease_can_tell_of_no_other_node() {
         assert!(found.contains(&(code, false, 5_000)), "{code} in {found:?}");
     }
     // With a lease again, it has examined everything.
-    let overview = later(6_000).judge(&mut problems);
+    let mut back = later(6_000);
+    back.members.push(member("n7", false));
+    let overview = back.judge(&mut problems);
     assert!(
         overview.problems.iter().all(|problem| problem.is_over),
         "{overview:?}"
@@ -248,16 +255,76 @@ fn what_was_seen_is_forgotten_if_nobody_looks() {
 }
 
 #[test]
-fn a_wait_behind_a_longer_one_is_not_called_over() {
-    let mut problems = SeenProblems::default();
-    let first = troubled().judge(&mut problems);
-    assert!(seen(&first).contains(&(ProblemCode::LongWait, false, 0)));
-    // The longest wait ended. Others for the same lock may go on behind a wait for another one,
-    // which is all that the node tells.
-    let mut facts = later(1_000);
-    let longer = ("y".to_owned(), "ledger".to_owned(), WAIT_UNUSUAL_MS);
-    report(&mut facts, 3).oldest_wait = Some(longer);
-    let second = facts.judge(&mut problems);
+fn a_wait_that_may_go_on_is_not_called_over() {
     let is_wait = |(code, ..): &(ProblemCode, bool, u64)| *code == ProblemCode::LongWait;
-    assert!(!seen(&second).iter().any(is_wait), "{second:?}");
+    let after = |change: &dyn Fn(&mut Facts)| {
+        let mut problems = SeenProblems::default();
+        let first = troubled().judge(&mut problems);
+        assert!(seen(&first).contains(&(ProblemCode::LongWait, false, 0)));
+        let mut facts = later(1_000);
+        change(&mut facts);
+        let found = seen(&facts.judge(&mut problems));
+        found.into_iter().find(is_wait)
+    };
+    // It is not unusual any more, and goes on.
+    let usual = |facts: &mut Facts| {
+        facts.wait_p99_ms = Some(5_000.0);
+        facts.waits = vec![wait("n4")];
+        report(facts, 3).long_waits = vec![long_wait("x")];
+    };
+    assert_eq!(after(&usual), None);
+    // A client on another node waits for the same lock.
+    let elsewhere = |facts: &mut Facts| report(facts, 1).long_waits = vec![long_wait("x")];
+    assert_eq!(after(&elsewhere), None);
+    // It may have gone on behind longer ones, which are all that the node tells.
+    let behind = |facts: &mut Facts| {
+        report(facts, 3).long_waits = ["a", "b", "c"].map(long_wait).into();
+        report(facts, 3).has_more_waits = true;
+    };
+    assert_eq!(after(&behind), None);
+    // The node tells all long waits, and this one is not among them.
+    let ended = |facts: &mut Facts| report(facts, 3).long_waits = vec![long_wait("a")];
+    assert_eq!(after(&ended), Some((ProblemCode::LongWait, true, 1_000)));
+}
+
+#[test]
+fn a_node_that_is_missing_is_not_over_until_it_is_back_or_has_left() {
+    let outside = |state, is_keeper| OutsideInfo {
+        name: "n7".to_owned(),
+        is_keeper,
+        state,
+        reason: "Its lease expired.".to_owned(),
+        since_ms: Some(NOW_MS - DAY_MS + 5_000),
+    };
+    let after = |ms: u64, change: &dyn Fn(&mut Facts)| {
+        let mut problems = SeenProblems::default();
+        let mut first = healthy();
+        first.outside = vec![outside(OutsideState::Evicted, false)];
+        let first = first.judge(&mut problems);
+        only(&first, ProblemCode::NodeOutside, Level::Warning);
+        let mut facts = later(ms);
+        change(&mut facts);
+        seen(&facts.judge(&mut problems))
+    };
+    let (over, unexamined) = (true, false);
+    let still = |is_over| vec![(ProblemCode::NodeOutside, is_over, 1_000)];
+    // Its note is gone.
+    assert_eq!(after(1_000, &|_| {}), still(unexamined));
+    let waits = |facts: &mut Facts| facts.outside = vec![outside(OutsideState::Joining, false)];
+    assert_eq!(after(1_000, &waits), still(unexamined));
+    // After a day it is not shown any more, and nobody knows that it is well.
+    assert_eq!(after(5_001, &|_| {}), []);
+    let left = |facts: &mut Facts| facts.outside = vec![outside(OutsideState::Left, false)];
+    assert_eq!(after(1_000, &left), still(over));
+    let back = |facts: &mut Facts| facts.members.push(member("n7", false));
+    assert_eq!(after(1_000, &back), still(over));
+    // It has become a keeper, which says more.
+    let is_down = |facts: &mut Facts| {
+        facts.outside = vec![outside(OutsideState::Evicted, true)];
+        facts.keepers.push(keeper("n7", KeeperState::Down));
+    };
+    assert_eq!(
+        after(1_000, &is_down),
+        [(ProblemCode::KeeperDown, false, 0)]
+    );
 }

@@ -12,7 +12,7 @@ use super::gather::is_down;
 use super::inquiry::EventsAsked;
 use super::shared::Shared;
 use soloist_core::locks::LockEvent;
-use soloist_core::record::{Gap, Noted, Report, Second};
+use soloist_core::record::{Gap, Noted, Report, Second, WAIT_UNUSUAL_MS};
 
 /// Maximum number of a lock's events in an answer.
 pub(crate) const RECENT_MAX: usize = 100;
@@ -126,7 +126,8 @@ impl Shared {
         let recorder = core.memory().recorder();
         let seconds = recorder.seconds().from(seconds_from);
         let seconds = seconds.map(|(at, second)| (at, second.clone())).collect();
-        let oldest_wait = recorder.oldest_wait().map(|wait| {
+        let long = recorder.long_waits(now_ms.saturating_sub(WAIT_UNUSUAL_MS));
+        let long_waits = long.waits.iter().map(|wait| {
             let waited_ms = now_ms.saturating_sub(wait.since_ms);
             (wait.lock.to_string(), wait.owner.to_string(), waited_ms)
         });
@@ -141,7 +142,8 @@ impl Shared {
                 certificate_ends_ms: self.certificate_ends_ms,
                 keeper_stopped: keeper.and_then(|keeper| keeper.view().stopped),
                 links_down,
-                oldest_wait,
+                long_waits: long_waits.collect(),
+                has_more_waits: long.has_more,
             },
             since_s: self.started_ms / 1000,
             now_s: now_ms / 1000,

@@ -254,6 +254,11 @@ impl Facts {
         self.keepers.iter().any(|keeper| keeper.name == name)
     }
 
+    pub(super) fn is_keeper_down(&self, name: &str) -> bool {
+        let mut keepers = self.keepers.iter();
+        keepers.any(|keeper| keeper.name == name && keeper.state == KeeperState::Down)
+    }
+
     /// A command on another node that most likely runs: a member that answered, or else a keeper
     /// that is not down.
     fn ask_another(&self) -> Advice {

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use soloist_api::dashboard::{KeeperState, OutsideState, Problem, ProblemCode};
+use soloist_api::dashboard::{KeeperState, OutsideInfo, OutsideState, Problem, ProblemCode};
 
+use super::OUTSIDE_SHOWN_MS;
 use crate::record::facts::{Facts, Report};
 
 /// How long a problem is shown after its end, in milliseconds.
@@ -152,12 +153,14 @@ impl Facts {
             // That it has no lease says more.
             ProblemCode::NoLeader if self.is_outside() => Outcome::Replaced,
             _ if self.is_outside() => Outcome::Unexamined,
-            ProblemCode::NoLeader | ProblemCode::Changing | ProblemCode::NodeOutside => {
-                Outcome::Over
-            }
+            ProblemCode::NoLeader | ProblemCode::Changing => Outcome::Over,
+            ProblemCode::NodeOutside => self.outcome_of_outside(problem, node),
             ProblemCode::KeeperDown => self.outcome_of_keeper(node),
             ProblemCode::LinkDown => self.outcome_of_link(problem.from.as_deref(), node),
-            ProblemCode::LongWait => self.outcome_of_wait(node),
+            ProblemCode::LongWait => {
+                let lock = problem.lock.as_deref().unwrap_or_default();
+                self.outcome_of_wait(lock, node)
+            }
             ProblemCode::VersionsDiffer => examined(self.silent().next().is_none()),
             code => self.outcome_of_node(code, node),
         }
@@ -200,14 +203,32 @@ impl Facts {
         }
     }
 
-    fn outcome_of_wait(&self, node: &str) -> Outcome {
-        let limit = self.unusual_wait_ms();
+    /// A node that is missing stays a problem until it is a member again, has left, or is no longer
+    /// shown.
+    fn outcome_of_outside(&self, problem: &Problem, name: &str) -> Outcome {
+        let is_member = self.members.iter().any(|member| member.name == name);
+        let mut outside = self.outside.iter();
+        let has_left = |node: &OutsideInfo| node.name == name && node.state == OutsideState::Left;
+        if is_member || outside.any(has_left) {
+            return Outcome::Over;
+        }
+        let is_old = self.now_ms > problem.since_ms.saturating_add(OUTSIDE_SHOWN_MS);
+        match is_old || self.is_keeper_down(name) {
+            true => Outcome::Replaced,
+            // The notes of its eviction are gone, or it waits to be admitted.
+            false => Outcome::Unexamined,
+        }
+    }
+
+    /// A wait that was a problem is one of the node's long waits as long as it lasts.
+    fn outcome_of_wait(&self, lock: &str, node: &str) -> Outcome {
+        let mut waits = self.reports().flat_map(|(_, report)| &report.long_waits);
+        if waits.any(|(waited_for, ..)| waited_for == lock) {
+            // It may go on, even if it is not shown or not unusual any more.
+            return Outcome::Replaced;
+        }
         match self.whereabouts(node) {
-            // A node tells only its longest wait: for this lock, others may wait behind it.
-            Whereabouts::Heard(Report {
-                oldest_wait: Some((_, _, waited_ms)),
-                ..
-            }) if *waited_ms >= limit => Outcome::Replaced,
+            Whereabouts::Heard(report) if report.has_more_waits => Outcome::Replaced,
             Whereabouts::Heard(_) => Outcome::Over,
             Whereabouts::Silent | Whereabouts::Outside => Outcome::Unexamined,
             Whereabouts::Gone => Outcome::Replaced,

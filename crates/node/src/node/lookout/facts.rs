@@ -14,13 +14,11 @@ use crate::node::kept::Kept;
 use crate::{Moment, Node};
 use soloist_core::epochs::member::MemberState;
 use soloist_core::record::{
-    Facts, HolderFact, KeeperFact, MemberFact, Standing, WAIT_UNUSUAL_MS, WaitFact,
+    Facts, HolderFact, KeeperFact, MemberFact, OUTSIDE_SHOWN_MS, Standing, WAIT_UNUSUAL_MS,
+    WaitFact,
 };
 
-/// How long a node that left or was evicted is shown, in milliseconds.
-const OUTSIDE_SHOWN_MS: u64 = 24 * 60 * 60 * 1000;
-
-/// Maximum number of long waits whose holder is looked up.
+/// Maximum number of long waits that are shown, with their holders.
 const WAITS_MAX: usize = 3;
 
 /// The answers of one look.
@@ -140,17 +138,17 @@ impl Lookout {
 
     /// The longest waits, with the holders that they wait for.
     async fn waits(&self, node: &Node, answers: &Answers) -> Vec<WaitFact> {
-        let oldest = answers.kept().filter_map(|(name, kept)| {
-            let (lock, owner, waited_ms) = kept.report.oldest_wait.clone()?;
-            Some(WaitFact {
-                lock,
-                owner,
+        let waits = answers.kept().flat_map(|(name, kept)| {
+            let waits = kept.report.long_waits.iter();
+            waits.map(move |(lock, owner, waited_ms)| WaitFact {
+                lock: lock.clone(),
+                owner: owner.clone(),
                 node: name.to_owned(),
-                waited_ms,
+                waited_ms: *waited_ms,
                 holder: None,
             })
         });
-        let mut waits: Vec<_> = oldest
+        let mut waits: Vec<_> = waits
             .filter(|wait| wait.waited_ms >= WAIT_UNUSUAL_MS)
             .collect();
         waits.sort_by_key(|wait| std::cmp::Reverse(wait.waited_ms));
