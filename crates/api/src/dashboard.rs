@@ -220,9 +220,9 @@ pub struct KeeperInfo {
 pub enum KeeperState {
     /// It is the keepers' leader.
     Leads,
-    /// It is a member, and follows the leader.
+    /// It follows the leader.
     Follows,
-    /// It is not a member, or its keeper has stopped.
+    /// Its store has stopped, or its node is not a member and the leader does not hear its store.
     Down,
     /// The node that was asked cannot know. Also a state that this version does not know.
     #[serde(other)]

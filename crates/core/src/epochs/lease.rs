@@ -170,6 +170,11 @@ impl Elections {
         self.takeover_max() + self.timeout
     }
 
+    /// A follower that the leader has not heard for this long is not counted as one that works.
+    pub fn follower_silence_max(&self) -> Duration {
+        self.takeover_max()
+    }
+
     /// A connection between keepers on which requests stay unanswered for this long is closed.
     pub fn connection_silence_max(&self) -> Duration {
         self.timeout * 10

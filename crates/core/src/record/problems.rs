@@ -98,14 +98,21 @@ impl Facts {
     }
 
     fn nodes_outside(&self, problems: &mut Vec<Problem>) {
-        // A keeper that is outside is down, which is a problem of its own.
         let is_missing = |state| matches!(state, OutsideState::Evicted | OutsideState::Down);
         let missing = self.outside.iter();
-        for node in missing.filter(|node| is_missing(node.state) && !node.is_keeper) {
+        for node in missing.filter(|node| is_missing(node.state)) {
             let name = &node.name;
+            // A keeper that is down is a problem of its own.
+            if self.is_keeper_down(name) {
+                continue;
+            }
+            let keeper = match node.is_keeper {
+                true => " Its keeper works.",
+                false => "",
+            };
             let text = format!(
-                "{} It grants nothing, and its holds are lost. It joins again by itself when it \
-                 runs and reaches the keepers and all members.",
+                "{} It grants nothing, and its holds are lost.{keeper} It joins again by itself \
+                 when it runs and reaches the keepers and all members.",
                 node.reason
             );
             problems.push(Problem {

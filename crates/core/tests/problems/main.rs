@@ -361,7 +361,13 @@ fn an_evicted_node_is_a_problem_and_one_that_left_is_not() {
     assert_eq!(overview.outside.len(), 3);
     // An evicted keeper is reported once, as a keeper that is down.
     facts.outside[1].is_keeper = true;
-    assert_eq!(judge(&facts).problems, []);
+    facts.keepers.push(keeper("n7", KeeperState::Down));
+    only(&judge(&facts), ProblemCode::KeeperDown, Level::Critical);
+    // If its store works, only the member is missing.
+    facts.keepers[3].state = KeeperState::Follows;
+    let overview = judge(&facts);
+    let problem = only(&overview, ProblemCode::NodeOutside, Level::Warning);
+    assert!(problem.text.contains("Its keeper works."), "{problem:?}");
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub struct Keeper {
     used: Used,
     identity: watch::Receiver<StoreIdentity>,
     pub(super) gate: Gate,
+    network: Network,
     pub(super) handover: Handover,
     successor: Successor,
     served: Served,
@@ -91,7 +92,7 @@ impl Keeper {
             handover.clone(),
             settings.elections,
         );
-        tokio::spawn(Arc::clone(&pre_vote).hold_elections(network, stop.clone()));
+        tokio::spawn(Arc::clone(&pre_vote).hold_elections(network.clone(), stop.clone()));
         let metrics = raft.metrics();
         let gate = Gate {
             id: me,
@@ -105,6 +106,7 @@ impl Keeper {
         Ok(Keeper {
             served: Served::new(gate.clone(), pre_vote, stop.clone()),
             gate,
+            network,
             handover,
             successor,
             identity,
@@ -405,6 +407,17 @@ impl Keeper {
     /// Answers another keeper until the connection ends.
     pub async fn serve(&self, arrival: Arrival) -> ServeEnd {
         self.served.serve(arrival, &self.raft.0).await
+    }
+
+    /// The other keepers that follow this one, as far as it has heard lately.
+    pub fn followers(&self) -> Vec<NodeName> {
+        let membership = self.membership();
+        let membership = membership.membership();
+        let within = self.settings.elections.follower_silence_max();
+        let voters = membership.voter_ids();
+        let followers = voters.filter(|id| self.network.is_followed_by(*id, within));
+        let nodes = followers.filter_map(|id| membership.get_node(&id));
+        nodes.map(|node| node.name.clone()).collect()
     }
 
     /// Number of refused connections from other keepers.

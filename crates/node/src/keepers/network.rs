@@ -36,6 +36,12 @@ struct Inner {
     peers: Mutex<HashMap<u64, (KeeperNode, Arc<Peer>)>>,
 }
 
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Network")
+    }
+}
+
 /// Raft's client for one keeper.
 pub(super) struct Client {
     me: u64,
@@ -79,6 +85,14 @@ impl Network {
         let answer = self.0.peer(id, keeper).call(content, None, limit).await;
         let answer = answer.ok().and_then(|bytes| rpc::decode(&bytes).ok());
         matches!(answer, Some(RpcAnswer::PreVote(true)))
+    }
+
+    /// Returns whether another keeper has accepted an append of this one within this time.
+    pub(super) fn is_followed_by(&self, id: u64, within: Duration) -> bool {
+        let peers = self.0.peers.lock();
+        let peers = peers.unwrap_or_else(PoisonError::into_inner);
+        let followed = peers.get(&id).and_then(|(_, peer)| peer.followed());
+        followed.is_some_and(|at| at.elapsed() < within)
     }
 }
 
@@ -203,7 +217,12 @@ impl RaftNetwork<Types> for Client {
         let request = Request::Append(request);
         let kind = RPCTypes::AppendEntries;
         match self.ask(kind, &request, entries, option.hard_ttl()).await? {
-            RpcAnswer::Append(answer) => Ok(answer),
+            RpcAnswer::Append(answer) => {
+                if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
+                    self.peer.note_followed();
+                }
+                Ok(answer)
+            }
             _ => Err(unasked()),
         }
     }

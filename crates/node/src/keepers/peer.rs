@@ -69,6 +69,8 @@ pub(super) struct Peer {
     /// out while a long frame is still being sent, and then sends the same request again. The
     /// answer to the first one serves both, even if it arrived in between.
     entries: Mutex<Option<(Entries, Answered)>>,
+    /// When the other keeper accepted an append last.
+    followed: Mutex<Option<Instant>>,
 }
 
 impl Peer {
@@ -99,7 +101,18 @@ impl Peer {
         Peer {
             calls,
             entries: Mutex::default(),
+            followed: Mutex::default(),
         }
+    }
+
+    /// When the other keeper accepted an append last.
+    pub(super) fn followed(&self) -> Option<Instant> {
+        *self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note_followed(&self) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        *followed = Some(Instant::now());
     }
 
     /// Sends a request, and waits for the answer.

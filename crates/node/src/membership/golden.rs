@@ -278,6 +278,7 @@ fn from_keeper(golden: &mut GoldenBytes) {
     };
     let overview = LeaderView {
         cluster: view.clone(),
+        followers: vec![name("b")],
         joining: vec![name("c")],
         clocks: vec![(name("b"), -3)],
     };

@@ -110,6 +110,9 @@ pub(crate) enum Reply {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct LeaderView {
     pub cluster: ClusterView,
+    /// Other keepers whose stores have followed the leader lately, whether their nodes are members
+    /// or not.
+    pub followers: Vec<NodeName>,
     /// Nodes that want to join.
     pub joining: Vec<NodeName>,
     /// Nodes whose clocks run at another rate, and by how many percent they run too fast.

@@ -71,6 +71,32 @@ async fn when_the_leader_dies_another_knows_the_roster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leader_knows_which_keepers_follow_it() {
+    let mut cluster = Cluster::start(&["a", "b", "c"]).await;
+    let all_others_follow = |cluster: &Cluster| {
+        let up = || cluster.sites.iter().filter(|site| site.is_up());
+        let Some(leader) = up().find(|site| site.keeper().view().leads) else {
+            return false;
+        };
+        let mut followers = leader.keeper().followers();
+        followers.sort_unstable();
+        let others = up().filter(|site| site.node != leader.node);
+        others.map(|site| &site.node.name).eq(&followers)
+    };
+    until("both follow", || all_others_follow(&cluster)).await;
+    // Heartbeats show it, though nothing is decided.
+    let leader = cluster.leader().await;
+    let elections = cluster.sites[leader].settings().elections;
+    tokio::time::sleep(elections.follower_silence_max()).await;
+    until("both follow", || all_others_follow(&cluster)).await;
+    let other = (leader + 1) % 3;
+    cluster.sites[other].stop().await;
+    until("one follows", || all_others_follow(&cluster)).await;
+    cluster.sites[other].start().await;
+    until("both follow", || all_others_follow(&cluster)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_majority_nothing_is_decided_or_confirmed() {
     let mut cluster = Cluster::start(&["a", "b", "c"]).await;
     cluster.begin(1).await;

@@ -96,6 +96,7 @@ impl LeaderTask<'_> {
         let joining = self.leader.iter().flat_map(Leader::candidates);
         LeaderView {
             cluster: self.cluster(),
+            followers: self.keeper.followers(),
             joining: joining.map(|member| member.name.clone()).collect(),
             clocks: self.clocks.apart(),
         }

@@ -109,7 +109,8 @@ impl Lookout {
             let name = keeper.name.to_string();
             let tried = way.tried.get(&keeper.name).cloned();
             let leader = leader.as_deref();
-            keeper_fact(name, &members, &outside, leader, &standing, tried)
+            let follows = led.is_some_and(|led| led.followers.contains(&keeper.name));
+            keeper_fact(name, &members, &outside, leader, follows, &standing, tried)
         });
         let mut keepers: Vec<KeeperFact> = keepers.collect();
         keepers.sort_by(|one, other| one.name.cmp(&other.name));
@@ -237,12 +238,13 @@ pub(super) fn outside(
     outside.into_values().collect()
 }
 
-/// What is known of a keeper.
+/// What is known of a keeper. `follows` is whether the leader has heard its store lately.
 fn keeper_fact(
     name: String,
     members: &[MemberFact],
     outside: &[OutsideInfo],
     leader: Option<&str>,
+    follows: bool,
     standing: &Standing,
     tried: Option<String>,
 ) -> KeeperFact {
@@ -256,8 +258,21 @@ fn keeper_fact(
             Some(problem) if !answered(&problem) => (KeeperState::Down, Some(problem)),
             _ => (KeeperState::Unknown, None),
         },
+        // The node of a store that votes may be no member, for example because two members do not
+        // reach each other. A node that left stops its keeper.
         Standing::Member { .. } if member.is_none() => {
-            (KeeperState::Down, gone.map(|gone| gone.reason.clone()))
+            let has_left = gone.is_some_and(|gone| gone.state == OutsideState::Left);
+            let reason = gone.map(|gone| gone.reason.clone());
+            let not_told = || {
+                let why = reason.as_deref().unwrap_or("It is not a member.");
+                format!("{why} Its store may still vote: no leader tells")
+            };
+            match (leader, follows && !has_left) {
+                (Some(leader), _) if leader == name => (KeeperState::Leads, None),
+                (_, true) => (KeeperState::Follows, None),
+                (None, false) if !has_left => (KeeperState::Down, Some(not_told())),
+                (_, false) => (KeeperState::Down, reason),
+            }
         }
         // A keeper that has stopped needs no leader to be known.
         Standing::Member { .. } if stopped.is_some() => (KeeperState::Down, stopped),
@@ -268,6 +283,7 @@ fn keeper_fact(
         }
         Standing::Member { .. } => (KeeperState::Follows, None),
     };
+    let gone = gone.filter(|_| state == KeeperState::Down);
     KeeperFact {
         since_ms: gone.and_then(|gone| gone.since_ms),
         name,
@@ -316,8 +332,45 @@ mod tests {
             .zip(reports)
             .map(|(name, report)| member(name, report))
             .collect();
-        ["n1", "n2", "n3", "n4", "n5"]
-            .map(|name| keeper_fact(name.to_owned(), &members, &[], leader, &MEMBER, None).state)
+        ["n1", "n2", "n3", "n4", "n5"].map(|name| {
+            let name = name.to_owned();
+            keeper_fact(name, &members, &[], leader, false, &MEMBER, None).state
+        })
+    }
+
+    #[test]
+    fn a_keeper_that_is_no_member_works_if_its_store_follows() {
+        let fact = |state, leader, follows| {
+            let outside = [OutsideInfo {
+                name: "n5".to_owned(),
+                is_keeper: true,
+                state,
+                reason: "It was evicted.".to_owned(),
+                since_ms: Some(900),
+            }];
+            let name = "n5".to_owned();
+            keeper_fact(name, &[], &outside, leader, follows, &MEMBER, None)
+        };
+        let evicted = fact(OutsideState::Evicted, Some("n1"), true);
+        assert_eq!(
+            (evicted.state, evicted.since_ms),
+            (KeeperState::Follows, None)
+        );
+        let leader = fact(OutsideState::Evicted, Some("n5"), false);
+        assert_eq!(leader.state, KeeperState::Leads);
+        let dead = fact(OutsideState::Evicted, Some("n1"), false);
+        assert_eq!((dead.state, dead.since_ms), (KeeperState::Down, Some(900)));
+        assert_eq!(dead.reason.as_deref(), Some("It was evicted."));
+        // It was heard just before it stopped.
+        let left = fact(OutsideState::Left, Some("n1"), true);
+        assert_eq!(left.state, KeeperState::Down);
+        // Without a leader nobody knows, and it is not counted on.
+        let unknown = fact(OutsideState::Evicted, None, false);
+        let reason = "It was evicted. Its store may still vote: no leader tells";
+        assert_eq!(
+            (unknown.state, unknown.reason.as_deref()),
+            (KeeperState::Down, Some(reason))
+        );
     }
 
     #[test]
@@ -345,6 +398,7 @@ mod tests {
                 is_changing: false,
                 members: Vec::new(),
             },
+            followers: Vec::new(),
             joining: vec![name("n6"), name("n7")],
             clocks: Vec::new(),
         };
