@@ -185,7 +185,8 @@ fn others(lines: &mut Lines) {
         first: 0,
         locks: vec![lock(LockState::Held)],
         rows: 1,
-        total: 1,
+        is_cut: true,
+        total: 2,
         silent: Vec::new(),
         reason: None,
     }));

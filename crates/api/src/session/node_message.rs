@@ -197,6 +197,10 @@ pub struct Listed {
     pub locks: Vec<LockInfo>,
     /// Number of rows in the whole list: at most 1,000.
     pub rows: usize,
+    /// Whether rows may be missing at the end of the list: not all locks with this prefix fitted,
+    /// or not all could be examined.
+    #[serde(default)]
+    pub is_cut: bool,
     /// Number of locks with this prefix that are held or waited for.
     pub total: u64,
     /// Nodes that did not answer. Locks may be missing.

@@ -375,6 +375,7 @@ mod tests {
                 held_for: None,
             }],
             held: 3,
+            is_cut: true,
         }
     }
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use soloist_api::session::{ListQuery, Listed, ROWS_MAX};
 use soloist_api::{LockInfo, LockList};
-use tokio::sync::Mutex;
-use tokio::task::JoinError;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -35,19 +34,23 @@ pub(crate) struct Listing {
     /// What was sent last, and when.
     sent: Option<(Listed, Moment)>,
     /// The look that is under way. It is kept while others of the client's messages are handled.
-    looking: Option<AbortOnDropHandle<Result<Arc<Found>, JoinError>>>,
+    looking: Option<AbortOnDropHandle<Arc<Found>>>,
     looks: Looks,
 }
 
 impl Listing {
     /// Begins to list what the query asks for, instead of what was listed before. Returns `None` if
-    /// that is nothing.
-    pub(crate) fn begin(node: &Node, query: ListQuery, before: Option<Self>) -> Option<Self> {
+    /// that is nothing. `looks` are those of the connection.
+    pub(crate) fn begin(
+        node: &Node,
+        query: ListQuery,
+        before: Option<Self>,
+        looks: &Looks,
+    ) -> Option<Self> {
         if query.rows == 0 {
             return None;
         }
         let prefix = query.prefix.unwrap_or_default();
-        let looks = before.as_ref().map(|before| before.looks.clone());
         // Another part of the same list is there already.
         let before = before.filter(|before| before.prefix == prefix);
         let (found, looking) = match before {
@@ -62,7 +65,7 @@ impl Listing {
             found,
             sent: None,
             looking,
-            looks: looks.unwrap_or_default(),
+            looks: looks.clone(),
         })
     }
 
@@ -72,19 +75,19 @@ impl Listing {
             if let Some(listed) = self.news() {
                 return listed;
             }
-            // A task, so that a client that reads slowly does not keep others waiting.
             let looking = self.looking.get_or_insert_with(|| {
                 let every = self.found.as_ref().map_or(PREFIX_EVERY, |_| EVERY);
-                let (node, prefix) = (self.node.clone(), self.prefix.clone());
-                let look = async move { node.longest_waits(&prefix).await };
-                AbortOnDropHandle::new(tokio::spawn(self.looks.clone().next(every, look)))
+                self.looks.look(&self.node, self.prefix.clone(), every)
             });
-            let Ok(Ok(found)) = looking.await else {
-                // The node has stopped.
-                return std::future::pending().await;
-            };
+            let found = looking.await;
             self.looking = None;
-            self.found = Some(found);
+            match found {
+                Ok(found) => self.found = Some(found),
+                // The next look may find something.
+                Err(error) if error.is_panic() && !self.node.shared.fault.has_happened() => {}
+                // The node has stopped or failed.
+                Err(_) => return std::future::pending().await,
+            }
         }
     }
 
@@ -126,6 +129,7 @@ impl Listing {
             first: self.first,
             locks: part.collect(),
             rows: locks.len(),
+            is_cut: found.is_cut,
             total: found.total,
             silent: silent.clone(),
             reason: reason.clone(),
@@ -133,34 +137,41 @@ impl Listing {
     }
 }
 
-/// The looks of one client: one at a time, and not too often, however often it asks for another
-/// list.
+/// The looks of one connection at the list of locks: one at a time, and not too often, however often
+/// the client asks for another list or for none.
 #[derive(Clone, Default)]
-struct Looks {
+pub(crate) struct Looks {
     /// When the last one began. Locked while it is under way.
     began: Arc<Mutex<Option<Instant>>>,
 }
 
+/// The right to look, until it is dropped.
+pub(crate) type Turn = OwnedMutexGuard<Option<Instant>>;
+
 impl Looks {
-    /// Runs `look` when the last one is over, and began at least `every` ago. If the caller is
-    /// aborted, a look that has begun is finished all the same, because other nodes work for it
-    /// already.
-    async fn next<T: Send + 'static>(
-        self,
+    /// Looks at the locks with this prefix when it is this look's turn. In a task, so that a client
+    /// that reads slowly does not keep others waiting.
+    pub(crate) fn look(
+        &self,
+        node: &Node,
+        prefix: String,
         every: Duration,
-        look: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, JoinError> {
+    ) -> AbortOnDropHandle<Arc<Found>> {
+        let (looks, node) = (self.clone(), node.clone());
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            let turn = looks.turn(every).await;
+            node.longest_waits(&prefix, turn).await
+        }))
+    }
+
+    /// Waits until the last look is over, and began at least `every` ago.
+    async fn turn(self, every: Duration) -> Turn {
         let mut began = self.began.lock_owned().await;
         if let Some(last) = *began {
             sleep_until(last + every).await;
         }
         *began = Some(Instant::now());
-        let looking = tokio::spawn(async move {
-            let found = look.await;
-            drop(began);
-            found
-        });
-        looking.await
+        began
     }
 }
 
@@ -169,12 +180,13 @@ fn is_same(sent: &Listed, now: &Listed, passed_ms: u64) -> bool {
     let about = |listed: &Listed| {
         let Listed {
             rows,
+            is_cut,
             total,
             silent,
             reason,
             ..
         } = listed;
-        (*rows, *total, silent.clone(), reason.clone())
+        (*rows, *is_cut, *total, silent.clone(), reason.clone())
     };
     about(sent) == about(now)
         && sent.locks.len() == now.locks.len()
@@ -205,46 +217,63 @@ fn is_same_lock(sent: &LockInfo, now: &LockInfo, passed_ms: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use tokio::sync::Semaphore;
+    use futures_util::FutureExt;
+    use tokio::runtime::Handle;
     use tokio::task::yield_now;
+    use tokio::time::timeout;
 
     use super::*;
+    use crate::local::{LocalCluster, LocalSettings};
 
     #[tokio::test]
-    async fn a_client_that_asks_again_and_again_has_one_look_at_a_time() {
+    async fn a_client_has_one_look_at_a_time_and_none_too_soon() {
+        let every = Duration::from_millis(30);
         let looks = Looks::default();
-        let (begun, answers) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
-        let ask = || {
-            let (begun, answers) = (Arc::clone(&begun), Arc::clone(&answers));
-            let look = async move {
-                begun.fetch_add(1, Ordering::Relaxed);
-                answers.acquire().await.unwrap().forget();
-            };
-            AbortOnDropHandle::new(tokio::spawn(looks.clone().next(Duration::ZERO, look)))
-        };
+        let turn = looks.clone().turn(every).await;
+        let first = turn.expect("it has begun");
         for _ in 0..100 {
-            let given_up = ask();
-            for _ in 0..10 {
-                yield_now().await;
-            }
-            drop(given_up);
+            assert!(looks.clone().turn(every).now_or_never().is_none());
         }
-        assert_eq!(begun.load(Ordering::Relaxed), 1);
-        let last = ask();
-        answers.add_permits(2);
-        last.await.unwrap().unwrap();
-        assert_eq!(begun.load(Ordering::Relaxed), 2);
+        drop(turn);
+        let second = looks.turn(every).await.expect("it has begun");
+        assert!(second - first >= every);
     }
 
     #[tokio::test]
-    async fn looks_begin_no_sooner_than_wanted() {
-        let looks = Looks::default();
-        let every = Duration::from_millis(30);
-        let look = || async { Instant::now() };
-        let first = looks.clone().next(every, look()).await.unwrap();
-        let second = looks.clone().next(every, look()).await.unwrap();
-        assert!(second - first >= every);
+    async fn looks_that_wait_leave_nothing_behind_and_keep_nobody_else_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = LocalSettings::new(1, folder.path());
+        let cluster = LocalCluster::start(settings).await.unwrap();
+        let node = &cluster.nodes[0];
+        let occupied = node.shared.longest_found.occupy().await;
+        let list = |prefix: usize, looks: &Looks| {
+            let query = ListQuery {
+                prefix: Some(prefix.to_string()),
+                rows: 1,
+                ..ListQuery::default()
+            };
+            Listing::begin(node, query, None, looks).expect("a row is in view")
+        };
+        let tasks = || Handle::current().metrics().num_alive_tasks();
+        let before = tasks();
+        for prefix in 0..100 {
+            // Each as of a client of its own, so that only the places are missing.
+            let mut given_up = list(prefix, &Looks::default());
+            for _ in 0..10 {
+                assert!(given_up.next().now_or_never().is_none());
+                yield_now().await;
+            }
+            drop(given_up);
+            yield_now().await;
+        }
+        let after = tasks();
+        assert!(after < before + 10, "{before} tasks, then {after}");
+        // The overview has places of its own.
+        let look = timeout(Duration::from_secs(10), node.look()).await;
+        assert_eq!(look.expect("an overview").overview.members.len(), 1);
+        drop(occupied);
+        let listed = list(1, &Looks::default()).next().await;
+        assert_eq!((listed.rows, listed.is_cut), (0, false));
+        cluster.stop().await;
     }
 }

@@ -8,15 +8,20 @@
 //! same holds for locks that nobody waits for, which follow by the age of their holds.
 
 use std::collections::HashMap;
+use std::future::pending;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::StreamExt;
 use serde::{Deserialize, Serialize};
 use soloist_api::{LockInfo, LockList, LockName};
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 
 use super::gather::{BYTES_MAX, Gathered, LOCKS_MAX, ask_all, before, merge, weight};
 use super::inquiry::{ANSWER_BYTES_MAX, NodeAnswer, NodeQuestion, PIECE_LOOKS};
+use super::listing::Turn;
 use super::shared::Shared;
 use crate::{Moment, Node};
 use soloist_core::locks::WaitView;
@@ -29,6 +34,9 @@ const PIECES: usize = 32;
 /// Dashboards that ask for the same within this time get the same answer.
 const SHARED_FOR: Duration = Duration::from_secs(1);
 
+/// Maximum number of looks at a time. Each needs memory for the answers of all nodes.
+const LOOKS_MAX: usize = 4;
+
 /// Maximum number of prefixes whose answers are shared.
 const PREFIXES_MAX: usize = 16;
 
@@ -39,6 +47,8 @@ pub(crate) struct Longest {
     pub locks: Vec<LockWait>,
     /// Number of locks with the prefix that are held on the node.
     pub held: u64,
+    /// Whether the node may have further locks with the prefix that are held or waited for.
+    pub is_cut: bool,
 }
 
 /// For how long clients on a node have waited for a lock, and held it.
@@ -50,8 +60,21 @@ pub(crate) struct LockWait {
 }
 
 /// What a node found lately, by prefix.
-#[derive(Default)]
-pub(crate) struct LongestFound(Mutex<Vec<(String, Cell)>>);
+pub(crate) struct LongestFound {
+    cells: Mutex<Vec<(String, Cell)>>,
+    /// Limits the number of looks at a time. These are not the places of other questions to all
+    /// nodes, so that lists do not keep the overview waiting.
+    looking: Arc<Semaphore>,
+}
+
+impl Default for LongestFound {
+    fn default() -> Self {
+        LongestFound {
+            cells: Mutex::default(),
+            looking: Arc::new(Semaphore::new(LOOKS_MAX)),
+        }
+    }
+}
 
 type Cell = Arc<tokio::sync::Mutex<Option<Arc<Found>>>>;
 
@@ -62,12 +85,21 @@ pub(crate) struct Found {
     pub page: LockList,
     /// Number of locks with the prefix that are held or waited for.
     pub total: u64,
+    /// Whether further locks with the prefix may be held or waited for.
+    pub is_cut: bool,
 }
 
 impl LongestFound {
+    /// Takes all places of looks.
+    #[cfg(test)]
+    pub(super) async fn occupy(&self) -> tokio::sync::OwnedSemaphorePermit {
+        let places = Arc::clone(&self.looking).acquire_many_owned(LOOKS_MAX as u32);
+        places.await.expect("it is never closed")
+    }
+
     /// The place for what is found with this prefix. It is locked while a caller looks for it.
     fn cell(&self, prefix: &str) -> Cell {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, cell)) = cells.iter().find(|(of, _)| of == prefix) {
             return Arc::clone(cell);
         }
@@ -82,32 +114,42 @@ impl LongestFound {
 
 /// The locks to list, of those that were added. Bounded, however many are added.
 #[derive(Default)]
-struct Top(Vec<WaitView>);
+struct Top {
+    locks: Vec<WaitView>,
+    /// Whether any were dropped.
+    is_cut: bool,
+}
 
 impl Top {
     fn add(&mut self, waits: impl IntoIterator<Item = WaitView>) {
-        self.0.extend(waits);
-        if self.0.len() > 4 * LOCKS_MAX {
+        self.locks.extend(waits);
+        if self.locks.len() > 4 * LOCKS_MAX {
             self.shorten();
         }
     }
 
     fn shorten(&mut self) {
-        self.0.sort_by(|a, b| a.name.cmp(&b.name));
-        self.0.dedup_by(|a, b| a.name == b.name);
-        self.0
+        self.locks.sort_by(|a, b| a.name.cmp(&b.name));
+        self.locks.dedup_by(|a, b| a.name == b.name);
+        self.locks
             .sort_by_key(|wait| rank(wait.waited_for, wait.held_for));
-        self.0.truncate(LOCKS_MAX);
+        self.is_cut |= self.locks.len() > LOCKS_MAX;
+        self.locks.truncate(LOCKS_MAX);
     }
 
-    fn into_list(mut self) -> Vec<LockWait> {
+    /// The list. `held` is the number of locks that are held.
+    fn into_longest(mut self, held: usize) -> Longest {
         self.shorten();
-        let waits = self.0.into_iter().map(|wait| LockWait {
+        let waits = self.locks.into_iter().map(|wait| LockWait {
             name: wait.name.to_string(),
             waited_for: wait.waited_for,
             held_for: wait.held_for,
         });
-        waits.collect()
+        Longest {
+            locks: waits.collect(),
+            held: held as u64,
+            is_cut: self.is_cut,
+        }
     }
 }
 
@@ -133,13 +175,15 @@ impl Shared {
             top.add(waits.into_iter().filter(is_wanted));
             after = next;
             // They come in the order of the list, so these are the first ones.
-            if after.is_none() || top.0.len() >= LOCKS_MAX {
+            if after.is_none() || top.locks.len() >= LOCKS_MAX {
                 break;
             }
             std::thread::yield_now();
         }
+        let has_all_waits = after.is_none();
         let mut held = 0;
         let mut after = before(prefix);
+        let mut has_more = true;
         for _ in 0..PIECES {
             let (waits, next) = {
                 let mut core = self.living()?;
@@ -153,18 +197,20 @@ impl Shared {
             held += waits.iter().filter(|wait| wait.held_for.is_some()).count();
             top.add(waits);
             after = next.map(|name| name.to_string());
-            if after.as_deref().is_none_or(is_past) {
+            has_more = !after.as_deref().is_none_or(is_past);
+            if !has_more {
                 break;
             }
             std::thread::yield_now();
         }
         if prefix.is_empty() {
-            held = self.living()?.table().holds();
+            let all = self.living()?.table().holds();
+            // The other locks are idle.
+            has_more &= !has_all_waits || held < all;
+            held = all;
         }
-        Some(Longest {
-            locks: top.into_list(),
-            held: held as u64,
-        })
+        top.is_cut |= has_more;
+        Some(top.into_longest(held))
     }
 
     /// Returns these locks as this node sees them, as many as fit.
@@ -196,26 +242,41 @@ impl Node {
     /// Asks all nodes for the locks with this prefix that clients have waited for longest. Returns
     /// them with the longest first, as many as fit into an answer. The answer may be as old as
     /// [`SHARED_FOR`].
-    pub(crate) async fn longest_waits(&self, prefix: &str) -> Arc<Found> {
+    ///
+    /// If the caller gives up before the nodes were asked, nothing is left of the question.
+    /// Otherwise the answers are awaited all the same, because the nodes work for them already.
+    /// `turn` is dropped when they are there.
+    pub(crate) async fn longest_waits(&self, prefix: &str, turn: Turn) -> Arc<Found> {
         let cell = self.shared.longest_found.cell(prefix);
-        let mut found = cell.lock().await;
+        let mut found = cell.lock_owned().await;
         let now = Moment::now();
-        let fresh = found.take_if(|found| now.since(found.at) < SHARED_FOR);
-        let fresh = match fresh {
-            Some(fresh) => fresh,
-            None => {
-                let _one_of_few = self.shared.looking.acquire().await;
-                Arc::new(self.find_longest_waits(prefix).await)
-            }
-        };
-        *found = Some(Arc::clone(&fresh));
-        fresh
+        if let Some(found) = &*found
+            && now.since(found.at) < SHARED_FOR
+        {
+            return Arc::clone(found);
+        }
+        let permits = Arc::clone(&self.shared.longest_found.looking);
+        let one_of_few = permits.acquire_owned().await;
+        let (node, prefix) = (self.clone(), prefix.to_owned());
+        let looking = tokio::spawn(async move {
+            let fresh = Arc::new(node.find_longest_waits(&prefix).await);
+            *found = Some(Arc::clone(&fresh));
+            drop((one_of_few, turn));
+            fresh
+        });
+        match looking.await.map_err(JoinError::try_into_panic) {
+            Ok(fresh) => fresh,
+            Err(Ok(panic)) => resume_unwind(panic),
+            // It ends with its runtime.
+            Err(Err(_)) => pending().await,
+        }
     }
 
     async fn find_longest_waits(&self, prefix: &str) -> Found {
         let mut seen = Gathered::nothing();
         let mut ranks: HashMap<String, (Option<Duration>, Option<Duration>)> = HashMap::new();
         let mut held = 0_u64;
+        let mut is_cut = false;
         let mut answers = ask_all(self, |_| NodeQuestion::Longest(prefix.to_owned()));
         while let Some((node, answer)) = answers.next().await {
             let Some(NodeAnswer::Longest(longest)) = answer else {
@@ -223,6 +284,7 @@ impl Node {
                 continue;
             };
             held = held.saturating_add(longest.held);
+            is_cut |= longest.is_cut;
             for lock in longest.locks {
                 let rank = ranks.entry(lock.name).or_default();
                 rank.0 = rank.0.max(lock.waited_for);
@@ -236,13 +298,15 @@ impl Node {
                 .cmp(&rank(b.0, b.1))
                 .then_with(|| a_name.cmp(b_name))
         });
+        is_cut |= ranks.len() > LOCKS_MAX;
         ranks.truncate(LOCKS_MAX);
         let names: Vec<String> = ranks.into_iter().map(|(name, _)| name).collect();
         if !names.is_empty() {
             seen.look(self, NodeQuestion::Views(names.clone())).await;
         }
         seen.conclude(self);
-        let locks = self.seen_locks(&mut seen, &names);
+        let (locks, is_full) = self.seen_locks(&mut seen, &names);
+        is_cut |= is_full || seen.examined < names.len();
         // Those that pass from one holder to the next right now are not among the holds.
         let passing = locks.iter().filter(|lock| lock.holder.is_none()).count();
         let total = held.saturating_add(passing as u64).max(locks.len() as u64);
@@ -256,13 +320,16 @@ impl Node {
             at: Moment::now(),
             page,
             total,
+            is_cut,
         }
     }
 
-    /// Merges what the nodes reported about these locks, as far as it fits into an answer.
-    fn seen_locks(&self, seen: &mut Gathered, names: &[String]) -> Vec<LockInfo> {
+    /// Merges what the nodes reported about these locks, as far as it fits into an answer. Returns
+    /// the locks, and whether some did not fit.
+    fn seen_locks(&self, seen: &mut Gathered, names: &[String]) -> (Vec<LockInfo>, bool) {
         let mut locks = Vec::new();
         let mut bytes = 0;
+        let mut is_full = false;
         for name in names.iter().take(seen.examined) {
             // It may have become free meanwhile.
             let Some(sights) = seen.locks.remove(name) else {
@@ -271,7 +338,8 @@ impl Node {
             let algorithm = self.shared.algorithm(name);
             let lock = merge(name, algorithm, sights, seen.silent.clone(), seen.nobody);
             bytes += weight(&lock);
-            if bytes > BYTES_MAX {
+            is_full = bytes > BYTES_MAX;
+            if is_full {
                 break;
             }
             locks.push(lock);
@@ -281,6 +349,6 @@ impl Node {
             let held = lock.holder.as_ref().map(|holder| holder.held_for_ms);
             rank(waited, held)
         });
-        locks
+        (locks, is_full)
     }
 }

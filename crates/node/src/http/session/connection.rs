@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket};
@@ -21,7 +22,7 @@ use super::attempts::Attempts;
 use super::{CLOSE_WITHIN, WRITE_WITHIN, closed, stopping};
 use crate::Moment;
 use crate::node::follow::Following;
-use crate::node::listing::Listing;
+use crate::node::listing::{Listing, Looks};
 use crate::node::sessions::Outgoing;
 use soloist_core::locks::Remaining;
 use soloist_core::sessions::{ConnectionId, SessionId};
@@ -55,6 +56,8 @@ pub(super) struct SessionConnection {
     events: Option<Watch>,
     following: Option<Following>,
     listing: Option<Listing>,
+    /// The looks of this listing, of earlier ones and of queries.
+    looks: Looks,
 }
 
 impl Drop for SessionConnection {
@@ -86,6 +89,7 @@ impl SessionConnection {
             events: None,
             following: None,
             listing: None,
+            looks: Looks::default(),
         }
     }
 
@@ -198,18 +202,28 @@ impl SessionConnection {
                 }),
                 Err(error) => return self.later.push_back(bad_request(query.n, &error)),
             },
-            ClientMessage::Locks(query) => Box::pin(async move {
+            ClientMessage::Locks(query) => {
                 let prefix = query.prefix.unwrap_or_default();
-                let (page, total) = match query.sort {
-                    Some(LockOrder::Wait) => {
-                        let found = api.node.longest_waits(&prefix).await;
-                        (found.page.clone(), Some(found.total))
-                    }
-                    None => (api.node.lock_list_with(&prefix, query.after).await, None),
-                };
+                if let Err(error) = check_prefix(&prefix) {
+                    return self.later.push_back(bad_request(query.n, &error));
+                }
                 let n = query.n;
-                NodeMessage::Locks(LocksAnswer { n, page, total })
-            }),
+                let looks = self.looks.clone();
+                Box::pin(async move {
+                    let (page, total) = match query.sort {
+                        Some(LockOrder::Wait) => {
+                            let look = looks.look(&api.node, prefix, Duration::ZERO);
+                            let Ok(found) = look.await else {
+                                let detail = "this node failed to look at the locks: try again";
+                                return refused(n, Code::Unavailable, detail.to_owned());
+                            };
+                            (found.page.clone(), Some(found.total))
+                        }
+                        None => (api.node.lock_list_with(&prefix, query.after).await, None),
+                    };
+                    NodeMessage::Locks(LocksAnswer { n, page, total })
+                })
+            }
             ClientMessage::Cluster(query) => Box::pin(async move {
                 let cluster = cluster::cluster(State(api)).await.0;
                 NodeMessage::Cluster(ClusterAnswer {
@@ -234,8 +248,12 @@ impl SessionConnection {
                 return self.later.push_back(done(unwatch.n));
             }
             ClientMessage::List(query) => {
+                if let Err(error) = check_prefix(query.prefix.as_deref().unwrap_or_default()) {
+                    return self.later.push_back(bad_request(query.n, &error));
+                }
                 self.later.push_back(done(query.n));
-                self.listing = Listing::begin(&api.node, query, self.listing.take());
+                let before = self.listing.take();
+                self.listing = Listing::begin(&api.node, query, before, &self.looks);
                 return;
             }
             ClientMessage::Follow(follow) => {
@@ -334,6 +352,18 @@ async fn next_rows(listing: &mut Option<Listing>) -> NodeMessage {
     match listing {
         Some(listing) => NodeMessage::Listed(listing.next().await),
         None => std::future::pending().await,
+    }
+}
+
+/// Refuses a prefix that no lock can have. Looks at the locks keep it.
+fn check_prefix(prefix: &str) -> Result<(), String> {
+    let (bytes, most) = (prefix.len(), LockName::LEN_MAX);
+    match bytes <= most {
+        true => Ok(()),
+        false => Err(format!(
+            "the prefix has {bytes} bytes, and names of locks have at most {most}: use a shorter \
+             prefix"
+        )),
     }
 }
 

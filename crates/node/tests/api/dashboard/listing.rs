@@ -1,9 +1,10 @@
 //! The part of the list of locks that a client has in view.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
-use soloist_api::session::{Listed, NodeMessage};
+use soloist_api::session::{Code, Listed, NodeMessage};
+use soloist_node::Locks;
 
 use super::next;
 use crate::cluster::served;
@@ -67,7 +68,7 @@ async fn the_rows_in_view_are_sent_when_they_have_changed() {
 
     // Nothing is in view.
     socket.send(list(12, 0, 0)).await;
-    assert_eq!(next_done(&mut socket).await, 12);
+    assert_eq!(next_done(&mut socket, 12).await, 12);
     for hold in &held[..2] {
         assert_eq!(served.https[0].release(hold).await.status, 204);
     }
@@ -75,10 +76,91 @@ async fn the_rows_in_view_are_sent_when_they_have_changed() {
     served.stop().await;
 }
 
-async fn next_done(socket: &mut Socket) -> u64 {
+/// Waits for this answer.
+async fn next_done(socket: &mut Socket, n: u64) -> u64 {
     next(socket, |message| match message {
-        NodeMessage::Done(done) if done.n == 12 => Some(done.n),
+        NodeMessage::Done(done) if done.n == n => Some(done.n),
         _ => None,
     })
     .await
+}
+
+#[tokio::test]
+async fn a_client_that_lists_and_stops_again_and_again_has_few_looks() {
+    let served = served(2).await;
+    let frames = || {
+        let links = served.cluster.nodes[0].links();
+        links.iter().map(|link| link.frames_sent).sum::<u64>()
+    };
+    let (mut socket, _) = Socket::start(&served.https[0]).await;
+    let (before, since) = (frames(), Instant::now());
+    for n in 1..=100 {
+        let list = json!({ "n": 2 * n, "prefix": format!("{n:0256}"), "rows": 1 });
+        socket.send(json!({ "list": list })).await;
+        next_done(&mut socket, 2 * n).await;
+        let stop = json!({ "n": 2 * n + 1, "rows": 0 });
+        socket.send(json!({ "list": stop })).await;
+        next_done(&mut socket, 2 * n + 1).await;
+    }
+    // Each is one question to the other member, because there are no locks.
+    let looks = since.elapsed().as_millis() as u64 / 200 + 2;
+    let questions = frames() - before;
+    assert!(questions <= looks, "{questions} questions of {looks} looks");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_prefix_that_no_lock_can_have_is_refused() {
+    let served = served(1).await;
+    let (mut socket, _) = Socket::start(&served.https[0]).await;
+    let long = "a".repeat(257);
+    for query in [
+        json!({ "list": { "n": 1, "prefix": long, "rows": 1 } }),
+        json!({ "locks": { "n": 2, "prefix": long, "sort": "wait" } }),
+        json!({ "locks": { "n": 3, "prefix": long } }),
+    ] {
+        socket.send(query).await;
+        let (code, detail) = socket.error().await;
+        assert_eq!(code, Code::BadRequest);
+        assert_eq!(
+            detail,
+            "the prefix has 257 bytes, and names of locks have at most 256: use a shorter prefix"
+        );
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_without_all_locks_says_so() {
+    let served = served(2).await;
+    let node = &served.cluster.nodes[1];
+    let mut guards = Vec::new();
+    for number in 0..1_000 {
+        let lock = node.lock(&format!("a-{number:04}")).unwrap();
+        guards.push(lock.acquire().await.unwrap());
+    }
+    let (mut socket, _) = Socket::start(&served.https[0]).await;
+    let list = json!({ "list": { "n": 1, "prefix": "a-", "rows": 1 } });
+    socket.send(list).await;
+    let all = listed(&mut socket, |listed| listed.rows == 1_000).await;
+    assert_eq!((all.is_cut, all.total), (false, 1_000));
+    let lock = node.lock("a-more").unwrap();
+    guards.push(lock.acquire().await.unwrap());
+    let cut = listed(&mut socket, |listed| listed.total == 1_001).await;
+    assert_eq!((cut.is_cut, cut.rows), (true, 1_000));
+    drop(guards);
+
+    // Long names do not fit into an answer, though they are not many.
+    let mut guards = Vec::new();
+    for number in 0..999 {
+        let name = format!("b-{number:0254}");
+        guards.push(node.lock(&name).unwrap().acquire().await.unwrap());
+    }
+    let list = json!({ "list": { "n": 2, "prefix": "b-", "rows": 1 } });
+    socket.send(list).await;
+    let cut = listed(&mut socket, |listed| listed.prefix == "b-").await;
+    assert!(cut.rows < 999, "{} rows", cut.rows);
+    assert_eq!((cut.is_cut, cut.total), (true, 999));
+    drop(guards);
+    served.stop().await;
 }
