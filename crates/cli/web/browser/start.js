@@ -13,9 +13,13 @@ export const binary = process.env.SOLOIST_BINARY ?? join(root, 'target/debug/sol
  * @param {string[]} args
  * @param {string} [input]
  * @param {RegExp} [pattern]
+ * @param {Record<string, string>} [env] variables beside those of this process
  */
-export async function start(args, input, pattern = /(.*)/) {
-  const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+export async function start(args, input, pattern = /(.*)/, env = {}) {
+  const child = spawn(binary, args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
   child.stdin.end(input);
   for await (const text of createInterface({ input: child.stdout })) {
     const found = pattern.exec(text);

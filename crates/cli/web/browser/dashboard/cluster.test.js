@@ -1,7 +1,11 @@
 /** The page on real clusters, while nodes are killed, cut off and come back. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { onPage, start } from '../harness.js';
 import { Cluster, missing } from './cluster.js';
@@ -53,6 +57,34 @@ test('the page while a node is killed and comes back', async () => {
     });
   } finally {
     child.kill();
+  }
+});
+
+test('the page of the cluster that `soloist up --ui` starts', async () => {
+  // The socket is announced in this folder: a cluster that is up already is left alone.
+  const folder = await mkdtemp(join(tmpdir(), 'soloist-up-'));
+  const { child, line } = await start(
+    ['up', '--ui', '--nodes', '3'],
+    undefined,
+    /In the browser: (http\S+)/,
+    { XDG_RUNTIME_DIR: folder },
+  );
+  try {
+    await onPage('up', { timezoneId: 'UTC' }, async (page) => {
+      await page.goto(line);
+      await appears(page, 'body[data-state=open][data-level=ok]');
+      assert.equal(await page.locator('[data-member]').count(), 3);
+      assert.match(await page.title(), /^✓ Well/);
+      const socket = join(folder, `soloist-${process.getuid?.()}`, 'up.sock');
+      assert.ok(await acquire(socket, 'nightly', { owner: 'deploy', ttl_ms: 60_000 }));
+      await page.locator('[data-lock=nightly]').click();
+      await page.locator('.one .inside', { hasText: 'deploy on' }).waitFor();
+    });
+  } finally {
+    const gone = once(child, 'exit');
+    child.kill();
+    await gone;
+    await rm(folder, { recursive: true });
   }
 });
 

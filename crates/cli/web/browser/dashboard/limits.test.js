@@ -54,7 +54,7 @@ ui('everything can be done with the keyboard', {}, async ({ page }) => {
   await focus('#theme');
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.documentElement.style.colorScheme), 'dark');
-  await focus('[data-code=keeper-down] summary');
+  await focus('[data-code=keeper-down] [aria-expanded]');
   await page.keyboard.press('Enter');
   await page.locator('[data-code=keeper-down] .manual:not(:empty)').waitFor();
   await focus('[data-code=long-wait] .link');

@@ -11,6 +11,9 @@ import { changes, history, locks, overview, recent } from '../../unit/dashboard/
 /** Of RFC 6455. */
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
+/** A node sends its overview so often. */
+const BEAT_MS = 1000;
+
 export class ScriptedNode {
   /** @param {string} name */
   constructor(name = 'n2') {
@@ -23,10 +26,20 @@ export class ScriptedNode {
     this.recent = recent(now);
     /** Answers nothing, not even pings. */
     this.isSilent = false;
+    /** Requests that it refuses, with the reason. @type {Record<string, string>} */
+    this.refuses = {};
+    /** Sends no overview of its own accord. */
+    this.isQuiet = false;
+    /** The most rows of a list. */
+    this.rowsMax = 1000;
     /** Messages of the page. @type {any[]} */
     this.heard = [];
     /** @type {Set<Socket>} */
     this.sockets = new Set();
+    /** @type {Set<Socket>} */
+    this.followers = new Set();
+    /** @type {ReturnType<typeof setInterval> | undefined} */
+    this.timer = undefined;
     this.server = createServer((_, response) => response.writeHead(404).end());
     this.server.on('upgrade', (request, socket) => {
       const key = createHash('sha1').update(request.headers['sec-websocket-key'] + MAGIC);
@@ -40,11 +53,13 @@ export class ScriptedNode {
 
   /** @param {string} path */
   listen(path) {
+    this.timer = setInterval(() => this.beat(), BEAT_MS);
     return new Promise((done) => this.server.listen(path, () => done(undefined)));
   }
 
   /** Cuts all connections, and accepts no more. */
   async stop() {
+    clearInterval(this.timer);
     const closed = new Promise((done) => this.server.close(done));
     this.cut();
     await closed;
@@ -59,7 +74,10 @@ export class ScriptedNode {
     this.sockets.add(socket);
     /** @type {Buffer} */
     let buffer = Buffer.alloc(0);
-    socket.on('close', () => this.sockets.delete(socket));
+    socket.on('close', () => {
+      this.sockets.delete(socket);
+      this.followers.delete(socket);
+    });
     socket.on('error', () => {});
     socket.on('data', (/** @type {Buffer} */ chunk) => {
       buffer = Buffer.concat([buffer, chunk]);
@@ -83,6 +101,11 @@ export class ScriptedNode {
     const [kind, content] = Object.entries(message)[0];
     const { n } = content;
     const send = (/** @type {object} */ it) => socket.write(frameOf(JSON.stringify(it)));
+    const detail = this.refuses[kind];
+    if (detail) {
+      send({ error: { n, code: 'forbidden', detail } });
+      return;
+    }
     switch (kind) {
       case 'hello':
         send({ welcome: { node: this.name, ping_every_ms: 1000 } });
@@ -91,6 +114,7 @@ export class ScriptedNode {
         send({ pong: { n } });
         break;
       case 'follow':
+        this.followers.add(socket);
         send({ done: { n } });
         send({ overview: this.overview });
         send({ history: this.history });
@@ -99,9 +123,10 @@ export class ScriptedNode {
       case 'list': {
         const { prefix, first, rows } = content;
         const found = this.locks.filter(({ name }) => name.startsWith(prefix));
-        const all = found.slice(0, 1000);
+        const all = found.slice(0, this.rowsMax);
+        const isCut = all.length < found.length;
         const part = all.slice(first, first + rows);
-        const count = { rows: all.length, total: found.length, silent: [] };
+        const count = { rows: all.length, total: found.length, is_cut: isCut, silent: [] };
         send({ done: { n } });
         if (rows > 0) send({ listed: { prefix, first, locks: part, ...count } });
         break;
@@ -124,6 +149,22 @@ export class ScriptedNode {
    */
   push(message) {
     for (const socket of this.sockets) socket.write(frameOf(JSON.stringify(message)));
+  }
+
+  /** Sends the overview again, a second later: as a node does. */
+  beat() {
+    const { at_ms: before, problems } = this.overview;
+    const now = before + BEAT_MS;
+    this.overview = {
+      ...this.overview,
+      at_ms: now,
+      problems: problems.map((it) =>
+        it.last_seen_ms < before ? it : { ...it, last_seen_ms: now },
+      ),
+    };
+    if (this.isQuiet || this.isSilent) return;
+    const frame = frameOf(JSON.stringify({ overview: this.overview }));
+    for (const socket of this.followers) socket.write(frame);
   }
 
   /** Changes the overview, and pushes it. @param {object} differences */

@@ -35,9 +35,13 @@ ui('problems come first, with what they mean and commands to copy', {}, async ({
 });
 
 ui('the manual’s entry unfolds below its problem', {}, async ({ page }) => {
-  const manual = page.locator('[data-code=keeper-down] details');
-  await manual.locator('summary').click();
-  await manual.locator('pre', { hasText: 'level' }).waitFor();
+  const problem = page.locator('[data-code=keeper-down]');
+  const button = problem.getByRole('button', { name: 'What to do' });
+  await button.click();
+  await problem.locator('pre', { hasText: 'level' }).waitFor();
+  assert.equal(await button.getAttribute('aria-expanded'), 'true');
+  await button.click();
+  await problem.locator('pre').waitFor({ state: 'hidden' });
 });
 
 ui('what could not be examined is not over', {}, async ({ page, nodes: [node] }) => {
@@ -148,6 +152,17 @@ ui(
           link: null,
           commands: [{ label: 'Look from n3', command: 'soloist ui --api https://n3:7402' }],
         },
+        {
+          code: 'majority-lost',
+          level: 'critical',
+          title: 'No majority of the keepers answers',
+          since_ms: Date.now() - 9000,
+          last_seen_ms: node.overview.at_ms,
+          is_over: false,
+          text: 'n2 reaches 1 of 5 keepers.',
+          link: null,
+          commands: [],
+        },
         ...node.overview.problems,
       ],
     });
@@ -163,22 +178,50 @@ ui(
     assert.match(await textOf(page, '.members thead'), /^Members: 6, .* ago/);
     assert.equal(await page.locator('[data-lane=n1] .lane:not(.out)').count(), 1);
     assert.equal(await filter('[data-code=no-lease]'), 'none');
+    assert.equal(await filter('[data-code=majority-lost]'), 'none', 'the node sees this now');
   },
 );
+
+ui('an old overview does not look fresh', {}, async ({ page, nodes: [node] }) => {
+  node.tell(healthy(Date.now()));
+  await verdict(page, 'All is well.');
+  assert.equal(await page.locator('#seen.fault').count(), 0);
+  // It still answers pings, so the session stays open.
+  node.isQuiet = true;
+  await page.locator('body.lost[data-state=open]').waitFor({ state: 'attached' });
+  assert.match(
+    await textOf(page, '#seen.fault'),
+    /^Seen from n2 \d.* s ago\. It has sent nothing newer: what follows is old\.$/,
+  );
+  assert.match(await page.title(), /^\? Old/);
+  const filter = await page.locator('#lock').evaluate((it) => getComputedStyle(it).filter);
+  assert.equal(filter, 'grayscale(1)');
+  node.isQuiet = false;
+  await page.locator('body:not(.lost)').waitFor({ state: 'attached' });
+  assert.match(await page.title(), /^✓ Well/);
+});
 
 ui(
   'a lost connection says so and comes back',
   {},
   async ({ page, nodes: [node], sockets: [socket] }) => {
+    await page.locator('.one .inside', { hasText: 'deploy on n5 is inside' }).waitFor();
     await node.stop();
     await page.locator('body.lost[data-state=lost]').waitFor({ state: 'attached' });
     await page.locator('#seen', { hasText: /^No connection for .* Next attempt in/ }).waitFor();
     assert.match(await page.title(), /^\? No connection/);
     await verdict(page, 'Working. Three things need you.');
+    const inside = page.locator('.one p.inside');
+    await inside.filter({ hasText: /was inside for 3 min .*, as of \d/ }).waitFor();
+    const before = await inside.textContent();
+    await page.waitForTimeout(1500);
+    assert.equal(await inside.textContent(), before, 'its time stands still');
+    assert.match(await page.title(), /^\? No connection/, 'while it connects too');
     node.overview = { ...node.overview, verdict: 'Back again.' };
     await node.listen(socket);
     await seenFrom(page, 'n2');
     await verdict(page, 'Back again.');
+    await inside.filter({ hasText: 'deploy on n5 is inside for 3 min' }).waitFor();
     assert.equal(await page.locator('body.lost').count(), 0);
     assert.ok(node.heard.filter((message) => message.follow).length >= 2, 'it follows again');
   },
@@ -204,6 +247,40 @@ ui('a refusal is a sentence on the page', {}, async ({ page, nodes: [node] }) =>
   const sentence = 'The node does not send what this page shows: not for you';
   await page.locator('#notice', { hasText: sentence }).waitFor();
 });
+
+const NO_RIGHTS = 'this token may not look at the cluster';
+
+ui(
+  'a page that may not follow says so',
+  { script: (node) => (node.refuses = { follow: NO_RIGHTS }), before: () => {} },
+  async ({ page }) => {
+    const sentence = `The node does not send what this page shows: ${NO_RIGHTS}`;
+    await page.locator('#notice', { hasText: sentence }).waitFor();
+  },
+);
+
+ui(
+  'a page that may not list locks says so beside the list, and shows the rest',
+  { script: (node) => (node.refuses = { list: NO_RIGHTS }) },
+  async ({ page }) => {
+    await page.locator('.locks [role=status]', { hasText: NO_RIGHTS }).waitFor();
+    await verdict(page, 'Working. Three things need you.');
+    assert.ok(await page.locator('#notice').isHidden());
+  },
+);
+
+ui(
+  'a list that was cut says how to find the others',
+  { script: (node) => (node.rowsMax = 8) },
+  async ({ page }) => {
+    await page.locator('.locks .head', { hasText: '8 of 10, longest wait first' }).waitFor();
+    const note = page.locator('.locks [role=status]');
+    await note.filter({ hasText: 'Type the beginning of a name' }).waitFor();
+    await page.locator('input[type=search]').fill('mail');
+    await note.filter({ hasText: /^$/ }).waitFor({ state: 'attached' });
+    assert.match(await textOf(page, '.locks .head'), /^2, longest wait first/);
+  },
+);
 
 ui(
   'the incident is plain text',

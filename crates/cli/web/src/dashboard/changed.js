@@ -1,9 +1,9 @@
 /** What changed: membership as lanes, and every change with its reason. */
 
-/** @import { Change, Overview } from './messages.js' */
+/** @import { BrokenLink, Change, Overview } from './messages.js' */
 /** @import { Model } from './model.js' */
 import { glyph, html, Keyed, say, set, svg } from '../dom.js';
-import { clock, count } from './format.js';
+import { clock, count, list } from './format.js';
 import { lanesOf } from './lanes.js';
 import { REACH_MS } from './messages.js';
 import { Picture } from './parts.js';
@@ -13,8 +13,6 @@ const TOP = 24;
 const ROWS_MAX = 200;
 /** The rest is shown if somebody wants it. */
 const ROWS_FEW = 24;
-/** Labels of epochs that are closer are left out. */
-const LABEL_APART = 56;
 
 export class Changed {
   /**
@@ -52,11 +50,11 @@ export class Changed {
   /** @param {Overview} overview */
   show(overview) {
     const links = overview.links_down;
-    const broken = links.map(({ from, to }) => `${from} – ${to}`).join(', ');
+    const names = links.map(({ from, to }) => `${from} to ${to}`);
     const state =
       links.length === 0
         ? 'No link is broken.'
-        : `${links.length === 1 ? 'One link is' : count(links.length, 'link is', 'links are')} broken: ${broken}.`;
+        : `${links.length === 1 ? 'One link is' : count(links.length, 'link is', 'links are')} broken: ${list(names)}.`;
     say(
       this.lead,
       `A line is a member, thick where it leads, dashed red where it is out. ${state}`,
@@ -66,12 +64,10 @@ export class Changed {
     const rest = Math.min(all.length, ROWS_MAX) - changes.length;
     say(this.more, `Show ${count(rest, 'earlier change', 'earlier changes')}`);
     set(this.more, 'hidden', rest === 0);
-    const isStill = (/** @type {Change} */ { kind, what }) =>
-      kind === 'link-down' &&
-      links.some(({ from, to }) => what.includes(from) && what.includes(to));
+    const broken = brokenNow(all, links);
     this.rows.syncInOrder(
       // A change of which more is known now gets a new row.
-      changes.map((change) => [JSON.stringify(change), { change, isStill: isStill(change) }]),
+      changes.map((change) => [JSON.stringify(change), { change, isStill: broken.has(change) }]),
     );
     set(this.none, 'hidden', changes.length > 0);
     this.picture.redraw();
@@ -118,6 +114,39 @@ export class Changed {
 }
 
 /**
+ * The last break of each link that is down.
+ * @param {Change[]} changes newest first
+ * @param {BrokenLink[]} links
+ * @returns {Set<Change>}
+ */
+export function brokenNow(changes, links) {
+  const breaks = changes.filter(({ kind }) => kind === 'link-down');
+  const last = links.map((link) =>
+    breaks.find((change) => change.node === link.to && reporter(change) === link.from),
+  );
+  return new Set(last.flatMap((change) => change ?? []));
+}
+
+/**
+ * The reason of a change as a sentence. A join needs none, but has an effect.
+ * @param {Change} change
+ */
+export function reason({ kind, epoch, why }) {
+  if (why === '' && kind === 'joined' && epoch) return `It is a member from epoch ${epoch} on.`;
+  if (why === '' && kind === 'left') return 'It left in good order.';
+  // Not a node's name, which keeps its first letter.
+  return why.replace(/^the /, 'The ');
+}
+
+/**
+ * The node that noted a change of its own: the id is its name and a number.
+ * @param {Change} change
+ */
+function reporter({ id }) {
+  return id.slice(0, id.lastIndexOf(':'));
+}
+
+/**
  * @param {{ epoch: number, at: number }[]} epochs
  * @param {(at: number) => number} x
  * @param {number} bottom
@@ -127,15 +156,18 @@ function epochLines(epochs, x, bottom, width) {
   let free = width;
   // The newest label is the one that counts.
   return [...epochs].reverse().map(({ epoch, at }) => {
-    const left = x(at);
-    const text = width < 640 || width - left < LABEL_APART ? String(epoch) : `epoch ${epoch}`;
-    const hasLabel = left + text.length * 7 <= free;
-    if (hasLabel) free = left - 8;
+    const line = x(at);
+    const text = width < 640 ? String(epoch) : `epoch ${epoch}`;
+    const size = text.length * 7;
+    // Beside its line, to the left if there is no room to the right.
+    const begin = line + 4 + size > width ? line - 4 - size : line + 4;
+    const hasLabel = begin + size <= free;
+    if (hasLabel) free = begin - 8;
     return svg(
       'g',
       {},
-      svg('line', { class: 'axis', x1: left, x2: left, y1: 0, y2: bottom }),
-      hasLabel && svg('text', { x: left + 4, y: 12 }, text),
+      svg('line', { class: 'axis', x1: line, x2: line, y1: hasLabel ? 0 : 16, y2: bottom }),
+      hasLabel && svg('text', { x: begin, y: 12 }, text),
     );
   });
 }
@@ -196,7 +228,7 @@ function changeRow({ change }) {
       html('strong', {}, change.what),
       html('span', { class: 'fault' }),
     ),
-    html('td', { class: 'muted', dir: 'auto' }, change.why),
+    html('td', { class: 'muted', dir: 'auto' }, reason(change)),
   );
 }
 

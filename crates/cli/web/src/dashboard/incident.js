@@ -1,7 +1,9 @@
 /** The page as plain text, for the channel or ticket of an incident. */
 
 /** @import { Change, Lock, Overview } from './messages.js' */
+import { reason as why } from './changed.js';
 import { lasting, list, span, stamp } from './format.js';
+import { OLD_MS } from './messages.js';
 
 /**
  * @param {Overview} overview
@@ -11,7 +13,7 @@ import { lasting, list, span, stamp } from './format.js';
 export function incident(overview, changes, { now, lostFor, lock }) {
   return [
     `soloist, ${stamp(now)}, ${seenFrom(overview)}`,
-    ...(lostFor === null ? [] : [`CONNECTION LOST ${span(lostFor)} AGO: what follows is old.`]),
+    ...oldText(now - overview.at_ms, lostFor),
     '',
     overview.verdict,
     overview.detail,
@@ -23,9 +25,19 @@ export function incident(overview, changes, { now, lostFor, lock }) {
     '',
     'What changed in the last 15 minutes:',
     ...(changes.length === 0 ? ['nothing'] : []),
-    ...[...changes].reverse().map((it) => `${stamp(it.at_ms)}  ${it.what}: ${it.why}`),
+    ...[...changes].reverse().map((it) => `${stamp(it.at_ms)}  ${it.what}: ${why(it)}`),
     '',
   ].join('\n');
+}
+
+/**
+ * @param {number} age of the overview
+ * @param {number | null} lostFor
+ */
+function oldText(age, lostFor) {
+  if (lostFor !== null) return [`CONNECTION LOST ${span(lostFor)} AGO: what follows is old.`];
+  if (age <= OLD_MS) return [];
+  return [`NO OVERVIEW FROM THE NODE FOR ${span(age)}: what follows is old.`];
 }
 
 /** @param {Overview} overview */

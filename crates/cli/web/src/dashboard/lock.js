@@ -17,11 +17,13 @@ const TOP = 24;
 export class OneLock {
   /** @param {() => number} now by the node's clock */
   constructor(now) {
-    this.now = now;
+    this.clock = now;
     /** @type {Lock | null} */
     this.lock = null;
     /** When the answer was true, by the node's clock. */
     this.at = 0;
+    /** When the connection was lost: nothing newer is known. @type {number | null} */
+    this.stoppedAt = null;
     /** @type {LockEvent[]} */
     this.recent = [];
     this.title = html('h3', { class: 'name', dir: 'auto' });
@@ -45,6 +47,17 @@ export class OneLock {
       html('table', { class: 'changes', 'aria-label': 'Last events' }, this.lines),
     );
     this.element = html('div', { class: 'one' }, this.title, this.note, this.body);
+  }
+
+  /** The time that the page shows: it stands still while there is no connection. */
+  now() {
+    return this.stoppedAt ?? this.clock();
+  }
+
+  /** The connection is lost. Times stand still until the next answer. */
+  stop() {
+    this.stoppedAt = this.now();
+    this.tick();
   }
 
   /** @param {string} lock */
@@ -72,6 +85,7 @@ export class OneLock {
    */
   show(lock, recent) {
     this.lock = lock;
+    this.stoppedAt = null;
     this.at = this.now();
     if (recent) this.recent = recent.slice(-RECENT_MAX);
     this.body.hidden = false;
@@ -107,7 +121,13 @@ export class OneLock {
     const holder = this.current()?.holder;
     if (holder) {
       const since = clock(this.now() - holder.held_for_ms);
-      say(this.passed, ` is inside for ${span(holder.held_for_ms)}, since ${since}`);
+      const held = `for ${span(holder.held_for_ms)}, since ${since}`;
+      const { stoppedAt } = this;
+      const text =
+        stoppedAt === null
+          ? ` is inside ${held}`
+          : ` was inside ${held}, as of ${clock(stoppedAt)}`;
+      say(this.passed, text);
     }
     this.picture.redraw();
   }
@@ -175,7 +195,8 @@ export class OneLock {
     const ticks = width < 480 ? [1, 0.5, 0] : [1, 0.75, 0.5, 0.25, 0];
     const axis = ticks.map((share) => {
       const at = x(now - share * reach);
-      const text = share === 0 ? 'now' : `${length(share * reach)} ago`;
+      const end = this.stoppedAt === null ? 'now' : clock(now);
+      const text = share === 0 ? end : `${length(share * reach)} ago`;
       return svg(
         'g',
         {},

@@ -9,7 +9,7 @@ import { list, span, whole } from './format.js';
 import { name } from './parts.js';
 
 const ROW = 28;
-/** The node lists at most so many. */
+/** Nodes that do not say whether they left locks out list at most so many. */
 const LISTED_MAX = 1000;
 /** Rows above and below the view that are asked for and drawn too. */
 const MARGIN = 4;
@@ -144,14 +144,14 @@ export class Locks {
    * @param {Listed} listed
    * @param {number} at when it came, by the page's clock
    */
-  show({ prefix, first, locks, rows, total, silent, reason }, at) {
+  show({ prefix, first, locks, rows, total, silent, reason, is_cut: cut }, at) {
     if (prefix !== this.input.value) return;
     this.locks = locks;
     this.first = first;
     this.at = at;
     this.length = rows;
     // Locks that pass to their next holder meanwhile are counted and not listed.
-    const isCut = rows >= LISTED_MAX || 2 * rows < total;
+    const isCut = cut ?? (rows >= LISTED_MAX || 2 * rows < total);
     const shown = isCut && rows < total ? `${whole(rows)} of ${whole(total)}` : whole(rows);
     say(this.summary, `${shown}, longest wait first`);
     set(this.view, 'data-total', total);

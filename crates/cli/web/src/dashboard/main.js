@@ -74,7 +74,10 @@ function enter() {
 
 /** @param {State} next */
 function onState(next) {
-  if (next.kind !== 'open' && state.kind === 'open') lostAt = clockNow();
+  if (next.kind !== 'open' && state.kind === 'open') {
+    lostAt = clockNow();
+    oneLock.stop();
+  }
   if (next.kind === 'lost' && state.kind === 'connecting') login.look();
   state = next;
   if (next.kind === 'open') start();
@@ -176,17 +179,22 @@ function onEvent(event) {
 function showSeen() {
   const { overview } = model;
   const isAlone = overview !== null && !hasLease(overview);
-  const isLost = state.kind !== 'open' && lostAt > 0;
   const { dataset } = document.body;
   dataset.state = state.kind;
   dataset.level = overview?.level ?? '';
   dataset.from = overview?.from ?? '';
   document.body.classList.toggle('minority', isAlone);
-  document.body.classList.toggle('lost', isLost || state.kind === 'lost');
+  const isOld = isLost() || model.isOld(clockNow());
+  document.body.classList.toggle('lost', isOld);
   say(seen, seenText());
-  const isBad = isAlone || state.kind === 'lost' || (overview?.silent.length ?? 0) > 0;
+  const isBad = isAlone || isOld || (overview?.silent.length ?? 0) > 0;
   set(seen, 'class', isBad ? 'seen fault' : 'seen');
   document.title = `${titleText()} · soloist ui`;
+}
+
+/** Whether there is no connection, and not because the page was opened a moment ago. */
+function isLost() {
+  return state.kind === 'lost' || (state.kind !== 'open' && lostAt > 0);
 }
 
 function seenText() {
@@ -199,8 +207,11 @@ function seenText() {
   if (!overview) return 'Connecting …';
   const { from, epoch, silent, without_lease_for_ms: without } = overview;
   const age = clockNow() - model.heardAt;
-  if (typeof without === 'number') {
+  if (typeof without === 'number' && !model.isOld(clockNow())) {
     return `Seen from ${from}, which has had no lease for ${span(without + age)}`;
+  }
+  if (model.isOld(clockNow())) {
+    return `Seen from ${from} ${span(age)} ago. It has sent nothing newer: what follows is old.`;
   }
   const ago = `${(age / 1000).toFixed(1)} s ago`;
   const noAnswer = silent.length > 0 ? `; ${list(silent)} silent` : '';
@@ -209,8 +220,9 @@ function seenText() {
 
 function titleText() {
   const { overview } = model;
-  if (state.kind === 'lost') return '? No connection';
+  if (isLost()) return '? No connection';
   if (!overview) return 'Connecting';
+  if (model.isOld(clockNow())) return '? Old';
   if (overview.level === 'ok') return '✓ Well';
   if (overview.level === 'unknown') return '? Unknown';
   const { length } = overview.problems.filter((problem) => !problem.is_over);

@@ -1,6 +1,6 @@
 /** The manual's entry about a problem, shown where the problem is. */
 
-import { html, say } from '../dom.js';
+import { html, say, set } from '../dom.js';
 
 /** @type {Promise<string> | null} */
 let manual = null;
@@ -40,14 +40,25 @@ export function section(text, wanted) {
 }
 
 /**
- * What to do, to unfold.
+ * What to do: a button that unfolds the text.
  * @param {string} link an anchor in operations.md
  */
 export function whatToDo(link) {
-  const text = html('pre', { class: 'manual', tabindex: 0, 'aria-label': 'From the manual' });
-  const details = html('details', {}, html('summary', {}, 'What to do'), text);
-  details.addEventListener('toggle', async () => {
-    if (!details.open || text.textContent) return;
+  const text = html('pre', {
+    class: 'manual',
+    tabindex: 0,
+    'aria-label': 'From the manual',
+    hidden: true,
+  });
+  const button = html(
+    'button',
+    { type: 'button', class: 'link', 'aria-expanded': 'false' },
+    'What to do',
+  );
+  button.addEventListener('click', async () => {
+    text.hidden = !text.hidden;
+    set(button, 'aria-expanded', String(!text.hidden));
+    if (text.hidden || text.textContent) return;
     try {
       manual ??= load();
       const found = section(await manual, link);
@@ -57,7 +68,7 @@ export function whatToDo(link) {
       say(text, `The manual cannot be loaded: see docs/operations.md, "${link}".`);
     }
   });
-  return details;
+  return { button, text };
 }
 
 async function load() {

@@ -166,9 +166,12 @@
  * @property {Lock[]} locks
  * @property {number} rows of the whole list
  * @property {number} total
+ * @property {boolean} [is_cut] whether locks were left out; older nodes do not say it
  * @property {string[]} silent
  * @property {string} [reason]
  */
 
+/** The node sends an overview each second. Without one for so long, what is shown is old. */
+export const OLD_MS = 5000;
 /** How far back the page looks. */
 export const REACH_MS = 15 * 60 * 1000;

@@ -1,7 +1,7 @@
 /** What the node has told, folded from its pushes. The page knows no rule: it shows this. */
 
 /** @import { Change, History, Overview, Point } from './messages.js' */
-import { REACH_MS } from './messages.js';
+import { OLD_MS, REACH_MS } from './messages.js';
 
 const SECONDS = REACH_MS / 1000;
 /** Of members and epochs, and as many of losses and links. */
@@ -49,6 +49,14 @@ export class Model {
    */
   now(at) {
     return this.overview ? this.overview.at_ms + (at - this.heardAt) : Date.now();
+  }
+
+  /**
+   * Whether the node has sent no overview for too long. Other messages do not count.
+   * @param {number} at by the page's clock
+   */
+  isOld(at) {
+    return this.overview !== null && at - this.heardAt > OLD_MS;
   }
 
   /**

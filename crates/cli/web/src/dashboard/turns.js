@@ -19,7 +19,7 @@
  */
 
 /** Lengths of the picture, in ms. */
-const REACHES = [12, 60, 4 * 60, 16 * 60].map((seconds) => seconds * 1000);
+const REACHES = [12, 60, 4 * 60, 8 * 60, 16 * 60].map((seconds) => seconds * 1000);
 const ROWS_MAX = 12;
 
 /**

@@ -6,6 +6,8 @@ import { count, length, span, when } from './format.js';
 import { whatToDo } from './manual.js';
 import { commandRow, name } from './parts.js';
 
+/** Problems that a node without a lease finds by itself, and now. */
+const FIRST_HAND = ['no-lease', 'majority-lost'];
 /** With more members, those with the shortest leases are shown. */
 const MEMBERS_MAX = 64;
 
@@ -195,13 +197,14 @@ function problemItem({ problem, state }, showLock) {
       : level === 'critical'
         ? ['fault', 'fault']
         : ['waiting', 'wait'];
+  const manual = link && state !== 'over' ? whatToDo(link) : null;
   return html(
     'li',
     {
       'data-code': code,
       'data-level': level,
       'data-state': state,
-      class: code === 'no-lease' ? undefined : 'old',
+      class: FIRST_HAND.includes(code) ? 'old own' : 'old',
     },
     glyph(mark),
     html(
@@ -225,17 +228,15 @@ function problemItem({ problem, state }, showLock) {
               { type: 'button', class: 'link', onclick: () => showLock(lock) },
               'Show this lock',
             ),
+          !!manual && ' ',
+          !!manual && manual.button,
         ),
+      !!manual && manual.text,
       state !== 'over' &&
         html(
           'div',
-          { class: 'acts' },
-          !!link && whatToDo(link),
-          html(
-            'div',
-            { class: 'commands' },
-            commands.map(({ label, command }) => commandRow(label, command)),
-          ),
+          {},
+          commands.map((it) => commandRow(it.label, it.command)),
         ),
     ),
   );
@@ -313,12 +314,13 @@ function updateMember(row, entry) {
     return;
   }
   const { member, lease, leader } = entry;
-  const left = member.lease_left_ms;
+  // The leader's clock may be a little ahead of the member's.
+  const left = member.lease_left_ms === null ? null : Math.min(member.lease_left_ms, lease);
   say(cells[1], member.name === leader ? 'leads' : member.is_keeper ? 'keeper' : '');
   const meter = cells[2].firstElementChild;
   const bar = meter?.firstElementChild;
   if (meter && bar instanceof HTMLElement) {
-    const share = Math.min(1, (left ?? 0) / lease);
+    const share = (left ?? 0) / lease;
     set(meter, 'aria-valuemax', lease);
     set(meter, 'aria-valuenow', left ?? 0);
     set(bar, 'class', share < 1 / 3 ? 'low' : '');

@@ -189,7 +189,10 @@ export function changes(now) {
       'Its lease ran out. Epoch 40; locks stood still for 41 ms. 1 hold lost: deploy/web.',
       true,
     ),
-    change(52, 'link-down', 'n6', null, 'Link n6 – n7 broken', 'No frame either way.', true),
+    {
+      ...change(52, 'link-down', 'n7', null, 'Link n6 to n7 broke', 'No frame either way.', true),
+      id: 'n6:14',
+    },
     change(
       40,
       'evicted',
