@@ -189,7 +189,10 @@ play('two algorithms are compared on one axis of time', {}, async ({ page }) => 
   assert.equal(ricart, 7 * 2 * 6, 'Ricart and Agrawala: 2(N-1) messages per entry');
   assert.ok(raymond < ricart);
   const values = await page.locator('so-counts .value').allTextContents();
-  assert.deepEqual(values, [`raymond ${raymond}`, `ricart-agrawala ${ricart}`]);
+  assert.deepEqual(values, [
+    `raymond${raymond} of ${raymond}`,
+    `ricart-agrawala${ricart} of ${ricart}`,
+  ]);
   await press(page, 'Home');
   await press(page, 'n');
   const first = await page.locator('so-stage .sum').allTextContents();

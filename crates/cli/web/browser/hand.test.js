@@ -3,7 +3,19 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { at, idle, phases, play, position, press, scenarios, soloist } from './harness.js';
+import { test } from 'node:test';
+import {
+  at,
+  idle,
+  onPage,
+  phases,
+  play,
+  position,
+  press,
+  scenarios,
+  soloist,
+  start,
+} from './harness.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -45,6 +57,37 @@ play('Lodha-Kshemkalyani as published breaks by hand', { text: head }, async ({ 
   await act(page, 'Undo').click();
   await at(page, steps.length - 1);
   assert.equal(await page.locator('#stage').getAttribute('data-fault'), null);
+});
+
+test('a search of the command line opens its counterexample', async () => {
+  const command = 'lab check -a maekawa --variant as-published -n 4 --shape grid --play';
+  const { child, line } = await start(command.split(' '), undefined, /^(http\S+)/);
+  try {
+    await onPage('check --play', {}, async (page) => {
+      await page.goto(line);
+      await at(page, 0);
+      const end = Number(await page.locator('input[type=range]').getAttribute('max'));
+      assert.equal(await page.locator('#stage').getAttribute('data-fault'), null);
+      await press(page, 'End');
+      await at(page, end);
+      assert.equal(await page.locator('#stage').getAttribute('data-fault'), 'deadlock');
+      assert.match(
+        (await page.locator('.caption.fault').textContent()) ?? '',
+        /Deadlock: 1 needs 0, which is locked for 2; 2 needs 3, which is locked for 1\.$/,
+      );
+      assert.match(
+        (await page.locator('.stuck').textContent()) ?? '',
+        /^✕ Nothing is in flight, no node is inside, and 3 nodes wait\.$/,
+      );
+      assert.equal(await page.locator('.now.fault').textContent(), '✕');
+      const [zero, one, two] = await page
+        .locator('#stage .node .disc')
+        .evaluateAll((discs) => discs.map((it) => it.getBoundingClientRect()));
+      assert.ok(zero.y === one.y && zero.x === two.x, 'the nodes of a grid stand in a grid');
+    });
+  } finally {
+    child.kill();
+  }
 });
 
 const grid =

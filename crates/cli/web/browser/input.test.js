@@ -39,6 +39,10 @@ async function trouble(page, hash) {
 
 play('a damaged link is said in a sentence', { text }, async ({ page }) => {
   assert.match(await trouble(page, '#z:%%%/0'), /The link is damaged/);
+  assert.match(await trouble(page, '#%zz/0'), /^The link is damaged: "%zz" is not the name/);
+  // Also if the page begins with it.
+  await page.reload();
+  await page.locator('#trouble', { hasText: 'The link is damaged: "%zz"' }).waitFor();
 });
 
 play('an unknown name is said in a sentence', { text, silent: false }, async ({ page }) => {

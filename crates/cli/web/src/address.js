@@ -23,7 +23,18 @@ export function parseAddress(hash) {
   const at = slash < 0 ? 0 : Math.max(0, Number.parseInt(text.slice(slash + 1), 10) || 0);
   if (what.startsWith('z:')) return { kind: 'text', packed: what.slice(2), at };
   if (what.startsWith('compare:')) return { kind: 'compare', query: what.slice(8), at };
-  return { kind: 'gallery', name: decodeURIComponent(what), at };
+  return { kind: 'gallery', name: decoded(what), at };
+}
+
+/** @param {string} name */
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    throw new Error(
+      `The link is damaged: "${name}" is not the name of a run. Copy the whole link again.`,
+    );
+  }
 }
 
 /**

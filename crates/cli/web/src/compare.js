@@ -48,6 +48,9 @@ const LEFT = 56;
 const RIGHT = 168;
 const HEIGHT = 200;
 const FOOT = 176;
+/** From the name at the end of a line to its count, and where the first line may be. */
+const VALUE_LINE = 18;
+const VALUE_TOP = 14;
 
 /** Messages sent, over time: a line for each run, with a dot for each entry. */
 export class Counts extends HTMLElement {
@@ -113,7 +116,14 @@ export class Counts extends HTMLElement {
     );
     this.veil = svg('rect', { class: 'veil', y: 0, height: FOOT + 2 });
     this.head = svg('line', { class: 'head', y1: 8, y2: FOOT });
-    this.values = pair.models.map((_, side) => svg('text', { class: `value side-${side}` }));
+    this.values = pair.models.map(({ run }, side) =>
+      svg(
+        'text',
+        { class: `value side-${side}` },
+        svg('tspan', {}, run.algorithm),
+        svg('tspan', { class: 'sum', dy: VALUE_LINE }),
+      ),
+    );
     this.y = y;
     set(this.picture, 'width', '100%');
     this.picture.replaceChildren(
@@ -139,12 +149,15 @@ export class Counts extends HTMLElement {
     setAll(veil, { x: now, width: Math.max(0, this.width - RIGHT + 4 - now) });
     // Beside the end of each line, where no line is.
     const ends = pair.models.map((model) => y(model.sent[model.length]));
-    const close = Math.abs(ends[0] - ends[1]) < 16;
+    const apart = Math.abs(ends[0] - ends[1]);
+    const shift = Math.max(0, 2 * VALUE_LINE + 4 - apart) / 2;
     pair.models.forEach((model, side) => {
       const above = ends[side] < ends[1 - side] || (ends[0] === ends[1] && side === 0);
-      const shift = close ? (above ? -8 : 8) : 0;
-      setAll(values[side], { x: this.width - RIGHT + 8, y: ends[side] + 4 + shift });
-      say(values[side], `${model.run.algorithm} ${model.sent[model.at]}`);
+      const line = ends[side] + 4 + (above ? -shift : shift);
+      const [name, sum] = values[side].children;
+      set(values[side], 'y', Math.max(VALUE_TOP, line));
+      for (const part of [name, sum]) set(part, 'x', this.width - RIGHT + 8);
+      say(sum, `${model.sent[model.at]} of ${model.sent[model.length]}`);
     });
   }
 }

@@ -4,7 +4,7 @@
 import { formatAddress } from './address.js';
 import { html } from './dom.js';
 import { thumbnail } from './thumbnail.js';
-import { sentence } from './words.js';
+import { sentence, unbroken } from './words.js';
 
 /** @typedef {{ algorithms: string[], open: (text: string) => void }} GalleryContext */
 
@@ -34,7 +34,7 @@ export class Gallery extends HTMLElement {
           'a',
           { href, 'data-run': name },
           thumbnail(entry.picture),
-          html('strong', {}, title),
+          html('strong', {}, unbroken(title)),
           html('span', {}, entry.sentence),
         ),
       );

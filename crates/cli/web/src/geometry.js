@@ -300,22 +300,32 @@ const BELOW = 3;
 
 /** @typedef {{ x1: number, y1: number, x2: number, y2: number }} Box or a line */
 
+/** @typedef {{ x: number, y: number, anchor: string }} Label seen from its mark */
+/**
+ * @typedef {Object} Mark
+ * @property {Place} place
+ * @property {string} text
+ * @property {number} away
+ * @property {string} [group] marks that are explained if one of them has a label
+ */
+
 /**
  * Chooses for each label the side of its mark on which it covers neither a node, another label nor
- * a line, or none at all.
- * @param {{ place: Place, text: string, away: number }[]} marks
+ * a line, or none at all. A label goes on a link only if no other of its group has one.
+ * @param {Mark[]} marks the most important first
  * @param {Layout} layout
- * @param {{ lines: Box[], boxes: Box[] }} [others] that no label may cover either
- * @returns {({ x: number, y: number, anchor: string } | undefined)[]}
+ * @param {{ lines: Box[], boxes: Box[], links?: Box[] }} [others] that no label may cover either
+ * @returns {(Label | undefined)[]}
  */
-export function declutter(marks, layout, { lines, boxes } = { lines: [], boxes: [] }) {
+export function declutter(marks, layout, { lines, boxes, links = [] } = { lines: [], boxes: [] }) {
   const r = layout.r - 2;
   const discs = layout.spots.map(({ x, y }) => ({ x1: x - r, y1: y - r, x2: x + r, y2: y + r }));
   const taken = [...discs, ...boxes];
   for (const { place } of marks) {
     taken.push({ x1: place.x - 5, y1: place.y - 5, x2: place.x + 5, y2: place.y + 5 });
   }
-  return marks.map(({ place, text, away }) => {
+  /** @param {Mark} mark @param {Box[]} avoided */
+  const placed = ({ place, text, away }, avoided) => {
     const { out } = place;
     const level = { x: 1, y: 0 };
     const upright = { x: 0, y: 1 };
@@ -329,11 +339,19 @@ export function declutter(marks, layout, { lines, boxes } = { lines: [], boxes: 
         (it) => it.x2 <= box.x1 || box.x2 <= it.x1 || it.y2 <= box.y1 || box.y2 <= it.y1,
       );
       const isInside = box.x1 >= 0 && box.x2 <= layout.width;
-      if (!isFree || !isInside || lines.some((line) => crosses(line, box))) continue;
+      if (!isFree || !isInside || avoided.some((line) => crosses(line, box))) continue;
       taken.push(box);
       return { x, y, anchor };
     }
     return undefined;
+  };
+  const clear = marks.map((mark) => placed(mark, [...lines, ...links]));
+  const explained = new Set(marks.flatMap(({ group }, i) => (clear[i] && group ? [group] : [])));
+  return marks.map((mark, i) => {
+    if (clear[i] || (mark.group && explained.has(mark.group))) return clear[i];
+    const label = placed(mark, lines);
+    if (label && mark.group) explained.add(mark.group);
+    return label;
   });
 }
 

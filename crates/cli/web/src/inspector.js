@@ -9,9 +9,12 @@ import { many } from './words.js';
 
 /** Longer lists say how many entries they leave out. */
 const LIST_MAX = 24;
-/** The width of a character of a message, and of its sign and its margins, in px. */
+/** The width of a row of the list beside its text, in px: sign, gap, padding and border. */
+const ROW_MORE = 40;
+/** The width of a character in the list, the gap between its columns, and its most rows. */
 const LETTER = 7.3;
-const LETTER_MORE = 31;
+const COLUMN_GAP = 16;
+const ROWS_MAX = 6;
 /** A choice that is longer is cut. */
 const LETTERS = 28;
 
@@ -23,6 +26,7 @@ export class Inspector extends HTMLElement {
 
   heading = html('h2');
   did = html('p', { class: 'did' });
+  stuck = html('p', { class: 'stuck' });
   why = html('p', { class: 'muted' });
   cone = html('p', { class: 'muted' });
   cause = link('', () => {
@@ -36,6 +40,8 @@ export class Inspector extends HTMLElement {
   next = html('h2');
   list = html('ul', { class: 'list' });
   more = html('p', { class: 'muted' });
+  /** Characters of a message that has room in a column. */
+  letterWidth = LETTERS;
   status = html('p', { class: 'status', role: 'status' });
   hand = button('By hand', () => this.player?.branch.takeOver());
   undo = button('Undo', () => this.player?.branch.undo());
@@ -80,6 +86,7 @@ export class Inspector extends HTMLElement {
       say(choose.children[1], text);
       set(choose, 'aria-pressed', String(chosen === message.id));
       set(choose, 'title', `${text}, sent in step ${message.sent}`);
+      set(li, 'class', text.length > this.letterWidth && 'whole');
     },
   );
   choices = new Keyed(
@@ -105,7 +112,7 @@ export class Inspector extends HTMLElement {
   connect(player) {
     this.player = player;
     this.append(
-      html('section', {}, this.heading, this.did, this.why, this.cone),
+      html('section', {}, this.heading, this.did, this.stuck, this.why, this.cone),
       this.prediction.element,
       html('section', { class: 'subject', 'aria-label': 'Selection' }, this.name, this.fields),
       html('section', { class: 'next', 'aria-label': 'Next' }, this.next, this.list, this.more),
@@ -132,6 +139,9 @@ export class Inspector extends HTMLElement {
     say(heading, at > 0 ? `Step ${at}` : 'Start');
     const enters = step?.enter ? `, ${model.names[step.node]} enters` : '';
     say(did, step ? model.describe(at - 1) + enters : 'Nothing has happened yet');
+    const isStuck = step?.fault?.kind === 'deadlock' && step.fault.ring.length > 0;
+    say(this.stuck, isStuck ? stuckText(model) : '');
+    set(this.stuck, 'hidden', !isStuck);
     const cause = step?.cause ?? null;
     if (cause === null) {
       say(why, step ? 'No message caused this: it was chosen.' : 'Press → to step, space to play.');
@@ -248,20 +258,41 @@ export class Inspector extends HTMLElement {
     const { next, more } = this;
     const flight = hand ? [] : model.inFlight();
     const choices = hand ? model.run.may : [];
-    say(next, hand ? 'What may happen next' : `In flight: ${flight.length || 'nothing'}`);
-    this.letters.sync(flight.slice(0, LIST_MAX).map((message) => [message.id, message]));
-    this.choices.sync(choices.slice(0, 4 * LIST_MAX).map((choice) => [choice.text, choice]));
-    // As many columns as there is room for most of the messages.
+    // As many columns as there is room for most of the messages. A longer one has a row of its own.
     const lengths = flight.map((message) => model.letter(message).length).sort((a, b) => a - b);
-    const letters = hand ? LETTERS : (lengths[Math.floor(lengths.length * 0.75)] ?? LETTERS);
-    this.list.style.setProperty('--letter', `${Math.ceil(letters * LETTER) + LETTER_MORE}px`);
-    const left = hand ? choices.length - 4 * LIST_MAX : flight.length - LIST_MAX;
+    const letters = hand ? LETTERS : (lengths[Math.floor((lengths.length - 1) * 0.75)] ?? LETTERS);
+    this.letterWidth = letters;
+    this.list.style.setProperty('--letter', `calc(${letters}ch + ${ROW_MORE}px)`);
+    const listed = hand ? flight : this.#fitting(flight, letters);
+    this.letters.sync(listed.map((message) => [message.id, message]));
+    this.choices.sync(choices.slice(0, 4 * LIST_MAX).map((choice) => [choice.text, choice]));
+    const left = hand ? choices.length - 4 * LIST_MAX : 0;
+    const part = listed.length < flight.length ? `, the oldest ${listed.length} are listed` : '';
+    say(next, hand ? 'What may happen next' : `In flight: ${flight.length || 'nothing'}${part}`);
     const small = model.run.names.length <= DOTS_ABOVE;
     const none = small
       ? 'Nothing: the run has ended.'
       : `By hand takes at most ${DOTS_ABOVE} nodes.`;
     const ended = hand && choices.length === 0 ? none : '';
     say(more, left > 0 ? `and ${left} more` : ended);
+  }
+
+  /**
+   * The oldest messages, as many as have room in the rows of the list.
+   * @param {Message[]} flight oldest first
+   * @param {number} letters of a column
+   */
+  #fitting(flight, letters) {
+    const column = letters * LETTER + ROW_MORE + COLUMN_GAP;
+    const columns = Math.max(1, Math.floor((this.list.clientWidth + COLUMN_GAP) / column));
+    let room = ROWS_MAX * columns;
+    const isIn = (/** @type {Message} */ message) => {
+      const isWhole = (this.view?.model.letter(message).length ?? 0) > letters;
+      room -= isWhole ? columns : 1;
+      return room >= 0;
+    };
+    const end = flight.findIndex((message) => !isIn(message));
+    return end < 0 ? flight : flight.slice(0, end);
   }
 
   /** @param {View} view */
@@ -280,6 +311,15 @@ export class Inspector extends HTMLElement {
     set(this.status, 'hidden', status.text === '');
     set(this.status, 'class', `status ${status.tone}`);
   }
+}
+
+/**
+ * What a deadlock is.
+ * @param {Model} model
+ */
+function stuckText(model) {
+  const waiting = many(model.count('waiting'), 'node waits', 'nodes wait');
+  return `✕ Nothing is in flight, no node is inside, and ${waiting}.`;
 }
 
 /**

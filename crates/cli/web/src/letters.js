@@ -32,8 +32,8 @@ export class Letters {
   places = new Map();
   /** @type {Animation[]} */
   moving = [];
-  /** Arrows of a fault, and labels of nodes. @type {{ lines: Box[], boxes: Box[] }} */
-  others = { lines: [], boxes: [] };
+  /** Arrows of a fault, labels of nodes, and links. @type {Record<'lines' | 'boxes' | 'links', Box[]>} */
+  others = { lines: [], boxes: [], links: [] };
 
   /** @param {SVGGElement} layer */
   constructor(layer) {
@@ -114,7 +114,12 @@ export class Letters {
     const kept = gone.flatMap((id) => model.messages.get(id) ?? []);
     this.parts.sync([...flight, ...kept].map((it) => [it.id, it]));
     const ring = model.step?.fault?.ring ?? [];
-    this.others = { lines: ring.map(([from, to]) => layout.between(from, to)), boxes };
+    const linked = chosen === undefined ? layout.linked(node) : [];
+    this.others = {
+      lines: ring.map(([from, to]) => layout.between(from, to)),
+      boxes,
+      links: linked.map((end) => layout.between(node, end)),
+    };
     this.#label(flight, { node, chosen }, layout);
     for (const it of flight) {
       const place = this.places.get(it.id);
@@ -196,6 +201,8 @@ export class Letters {
       place: /** @type {Place} */ (this.places.get(message.id)),
       text: this.#name(message),
       away: (message.token ? 17 : 12) * layout.scale,
+      // A node often sends the same to many others.
+      group: message.id === chosen ? undefined : `${message.from} ${this.#name(message)}`,
     }));
     const labels = new Map(
       declutter(marks, layout, this.others).map((label, i) => [shown[i].id, label]),

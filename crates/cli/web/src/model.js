@@ -3,7 +3,7 @@
  * knows a rule of any algorithm.
  */
 
-import { isolate, isolator } from './words.js';
+import { isolate, isolator, NO_BREAK } from './words.js';
 
 /**
  * A value in a node's state: nodes are indices, and null is none, or not there now.
@@ -273,7 +273,7 @@ export class Model {
     const one = (item) => {
       if (typeof item === 'number' && named)
         return item === me ? 'self' : (names[item] ?? `${item}`);
-      if (isRequest(item)) return `(${item.sequence}, ${names[item.node] ?? item.node})`;
+      if (isRequest(item)) return `(${item.sequence},${NO_BREAK}${names[item.node] ?? item.node})`;
       return String(item);
     };
     if (value === null || value === undefined) return 'none';

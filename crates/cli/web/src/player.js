@@ -14,7 +14,7 @@ import { Branch } from './branch.js';
 import { Pair } from './compare.js';
 import { Model } from './model.js';
 import { isRight, solution } from './prediction.js';
-import { many, sentence } from './words.js';
+import { closed, many, sentence } from './words.js';
 
 /**
  * @typedef {Object} Headline
@@ -84,6 +84,8 @@ export class Player {
   timer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   addressTimer;
+  /** The address that the page has opened or written. */
+  written = '';
   /** @type {Track | undefined} */
   track;
 
@@ -123,6 +125,7 @@ export class Player {
     this.address = address;
     const variant = run.variant ? `, ${run.variant}` : '';
     const isSaid = run.title.startsWith(run.algorithm);
+    this.written = location.hash;
     this.parts.head('run', run.title, isSaid ? '' : `${run.algorithm}${variant}`);
     const beyond = at > run.steps.length;
     const has = many(run.steps.length, 'step', 'steps');
@@ -138,6 +141,7 @@ export class Player {
    */
   openPair(runs, at, address) {
     this.#reset();
+    this.written = location.hash;
     this.pair = new Pair(runs);
     this.model = this.pair.models[0];
     this.address = address;
@@ -268,7 +272,7 @@ export class Player {
     if (asks) return { tone: 'ask', ...quote(asks.text) };
     if (step?.fault) {
       const detail = step.caption === null ? '' : model.said(step.caption);
-      return { tone: 'fault', text: sentence(model.said(step.fault.text)), detail };
+      return { tone: 'fault', text: closed(sentence(model.said(step.fault.text))), detail };
     }
     if (at === model.length && run.closing)
       return { tone: 'plain', ...quote(run.closing), step: at };
@@ -291,8 +295,11 @@ export class Player {
     clearTimeout(this.addressTimer);
     if (this.address.kind === 'none') return;
     this.address = { ...this.address, at: this.at };
+    // The reader has gone to another address, which the page has not opened yet.
+    if (this.server && location.hash !== this.written) return;
     const hash = formatAddress(this.address);
     if (location.hash !== hash) history.replaceState(null, '', hash);
+    this.written = location.hash;
   }
 
   /** Lets the browser's way back lead to this moment of this run. */

@@ -60,6 +60,24 @@ export function sentence(text) {
 }
 
 /**
+ * The sentence with its full stop.
+ * @param {string} text
+ */
+export function closed(text) {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+export const NO_BREAK = '\u00a0';
+
+/**
+ * The title, so that no line begins with a number: "Figs. 2 and 3" stays together.
+ * @param {string} title
+ */
+export function unbroken(title) {
+  return title.replaceAll(/(?: and)? (?=\d)/g, (gap) => gap.replaceAll(' ', NO_BREAK));
+}
+
+/**
  * The items as they are said: "a, b and c".
  * @param {string[]} items
  */

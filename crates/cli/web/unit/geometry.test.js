@@ -98,6 +98,24 @@ test('no label covers another label or a node', () => {
   });
 });
 
+test('of marks with the same meaning, one on a link needs no label if another has one', () => {
+  const layout = new Layout(grid(9), 768, 360);
+  const mark = (/** @type {number} */ to, /** @type {string} */ group) => ({
+    place: layout.waiting(message(0, 4, to), 0),
+    text: 'REQUEST',
+    away: 12,
+    group,
+  });
+  const wall = { x1: 0, x2: 768 };
+  const { y } = mark(5, '').place;
+  const links = [-16, -8, 0, 8, 16].map((dy) => ({ ...wall, y1: y + dy, y2: y + dy }));
+  const others = { lines: [], boxes: [], links };
+  const some = (/** @type {string[]} */ groups) =>
+    declutter([mark(5, groups[0]), mark(1, groups[1])], layout, others).map(Boolean);
+  assert.deepEqual(some(['a', 'b']), [true, true], 'better on a link than none');
+  assert.deepEqual(some(['a', 'a']), [false, true]);
+});
+
 test('two pointers between two nodes do not cover each other', () => {
   const layout = new Layout(grid(4), 768, 360);
   assert.notEqual(layout.pointer(0, 1, 0), layout.pointer(0, 1, 28));

@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isolate, isolator, listed, shortenName } from '../src/words.js';
+import { closed, isolate, isolator, listed, shortenName, unbroken } from '../src/words.js';
 
 test('a name that is cut keeps both ends', () => {
   assert.equal(shortenName('(0,0,0)', 7), '(0,0,0)');
   assert.notEqual(shortenName('server-eu-west-01', 8), shortenName('server-eu-west-02', 8));
   assert.equal(shortenName('abcdefgh', 5), 'ab…gh');
   assert.equal(shortenName('😀😀😀😀', 3), '😀…😀');
+});
+
+test('a number stays with the word before it', () => {
+  assert.equal(unbroken('Karaata, Figs. 2 and 3'), 'Karaata, Figs.\u00a02\u00a0and\u00a03');
+  assert.equal(unbroken('Lodha and Kshemkalyani 2000'), 'Lodha and Kshemkalyani\u00a02000');
+  assert.equal(unbroken('Maekawa, §5'), 'Maekawa, §5');
+});
+
+test('a sentence ends with one full stop', () => {
+  assert.deepEqual(['a', 'a.', 'a?'].map(closed), ['a.', 'a.', 'a?']);
 });
 
 test('items are listed', () => {

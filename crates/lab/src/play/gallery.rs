@@ -66,7 +66,7 @@ const PIECES: &[Piece] = pieces! {
             "Three nodes lock each other in a circle, and a RELINQUISH opens it.";
         "chaudhuri-karaata-colours", "Chaudhuri and Karaata, Figs. 2 and 3",
             "The colours of the heads' tokens on the mesh of 27 nodes.";
-        "neamatollahi-3.4", "Neamatollahi et al., section 3.4",
+        "neamatollahi-3.4", "Neamatollahi et al., §3.4",
             "The example of Fig. 3 with 25 nodes.";
         "lodha-kshemkalyani-fig3", "Lodha and Kshemkalyani, Fig. 3",
             "Three concurrent requests cost eight messages.";

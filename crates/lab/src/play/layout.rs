@@ -2,13 +2,17 @@
 
 use std::f64::consts::TAU;
 
-use soloist_algorithms::NodeId;
-use soloist_algorithms::shape::{Coordinates, Plan};
+use soloist_algorithms::shape::{Coordinates, Plan, Quorums};
+use soloist_algorithms::{NodeId, Shape as _};
 
 use super::types::Layout;
 
 /// The largest tree that is drawn level by level. A larger one is drawn around its root.
 const TIDY_MAX: usize = 64;
+
+/// The smallest grid that has two rows and two columns.
+const GRID_MIN: usize = 4;
+const GRID_PITCH: f64 = 1.5;
 
 /// The layout of a shape, and its nodes in the order of a space-time diagram with their depths.
 pub(super) fn layout(plan: &Plan, nodes: usize) -> (Layout, Vec<(usize, usize)>) {
@@ -24,9 +28,13 @@ pub(super) fn layout(plan: &Plan, nodes: usize) -> (Layout, Vec<(usize, usize)>)
         Plan::Mesh(places, links) => (mesh(places, links), in_order),
         Plan::Quorums(sets) => {
             let indices = |set: &Vec<NodeId>| set.iter().map(|node| node.index()).collect();
+            let places = match grid_width(sets) {
+                Some(width) => grid(nodes, width),
+                None => circle(nodes),
+            };
             let layout = Layout {
                 sets: Some(sets.iter().map(indices).collect()),
-                ..boxed("quorums", circle(nodes), Vec::new())
+                ..boxed("quorums", places, Vec::new())
             };
             (layout, in_order)
         }
@@ -53,6 +61,27 @@ fn boxed(kind: &'static str, mut nodes: Vec<(f64, f64)>, edges: Vec<(usize, usiz
         stubs: Vec::new(),
         sets: None,
     }
+}
+
+/// The length of a row, if the sets are those of the shape `grid`.
+fn grid_width(sets: &[Vec<NodeId>]) -> Option<usize> {
+    let nodes = sets.len();
+    let width = (1..=nodes).find(|width| width * width >= nodes)?;
+    // The first row and the first column. Most other sets differ here, without a comparison of all.
+    let first = (0..nodes).filter(|node| *node < width || node % width == 0);
+    if nodes < GRID_MIN || !sets[0].iter().map(|node| node.index()).eq(first) {
+        return None;
+    }
+    let grid = Quorums::parse("grid", nodes).ok()?.plan();
+    matches!(grid, Plan::Quorums(all) if all == sets).then_some(width)
+}
+
+/// Row by row. Further apart than on a circle, because any two nodes may have an arrow.
+fn grid(nodes: usize, width: usize) -> Vec<(f64, f64)> {
+    let place = |at: usize| GRID_PITCH * at as f64;
+    (0..nodes)
+        .map(|node| (place(node % width), place(node / width)))
+        .collect()
 }
 
 /// Clockwise from the top, about one unit apart.

@@ -197,6 +197,19 @@ fn a_deadlock_of_maekawa_is_a_circle_of_needs_and_locks() {
 }
 
 #[test]
+fn the_quorums_of_a_grid_are_drawn_as_a_grid() {
+    let plan = |shape: &str| {
+        let text = format!("algorithm maekawa\nnodes 7\nshape {shape}\n> request 1\n");
+        run(&text, 0).unwrap().plan
+    };
+    let grid = plan("grid");
+    let row = |y| [(0.0, y), (1.5, y), (3.0, y)];
+    let places = [&row(0.0)[..], &row(1.5), &row(3.0)[..1]].concat();
+    assert_eq!((grid.kind, grid.nodes), ("quorums", places));
+    assert!(plan("singer").nodes[0].0 > 0.0, "a circle");
+}
+
+#[test]
 fn a_deadlock_without_a_circle_says_who_waits() {
     let fault = scenario("chaudhuri-karaata-forgotten-plane-as-published").last_fault();
     assert_eq!(
