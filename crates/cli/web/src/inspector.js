@@ -260,7 +260,7 @@ export class Inspector extends HTMLElement {
     const choices = hand ? model.run.may : [];
     // As many columns as there is room for most of the messages. A longer one has a row of its own.
     const lengths = flight.map((message) => model.letter(message).length).sort((a, b) => a - b);
-    const letters = hand ? LETTERS : (lengths[Math.floor((lengths.length - 1) * 0.75)] ?? LETTERS);
+    const letters = hand ? LETTERS : (lengths[Math.floor(lengths.length * 0.75)] ?? LETTERS);
     this.letterWidth = letters;
     this.list.style.setProperty('--letter', `calc(${letters}ch + ${ROW_MORE}px)`);
     const listed = hand ? flight : this.#fitting(flight, letters);
