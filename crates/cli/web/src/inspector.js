@@ -10,11 +10,11 @@ import { many } from './words.js';
 /** Longer lists say how many entries they leave out. */
 const LIST_MAX = 24;
 /** The width of a row of the list beside its text, in px: sign, gap, padding and border. */
-const ROW_MORE = 40;
+const LETTER_MORE = 40;
 /** The width of a character in the list, the gap between its columns, and its most rows. */
-const LETTER = 7.3;
-const COLUMN_GAP = 16;
-const ROWS_MAX = 6;
+const LETTER_WIDTH = 7.3;
+const LIST_GAP = 16;
+const LIST_ROWS_MAX = 6;
 /** A choice that is longer is cut. */
 const LETTERS = 28;
 
@@ -262,7 +262,7 @@ export class Inspector extends HTMLElement {
     const lengths = flight.map((message) => model.letter(message).length).sort((a, b) => a - b);
     const letters = hand ? LETTERS : (lengths[Math.floor(lengths.length * 0.75)] ?? LETTERS);
     this.letterWidth = letters;
-    this.list.style.setProperty('--letter', `calc(${letters}ch + ${ROW_MORE}px)`);
+    this.list.style.setProperty('--letter', `calc(${letters}ch + ${LETTER_MORE}px)`);
     const listed = hand ? flight : this.#fitting(flight, letters);
     this.letters.sync(listed.map((message) => [message.id, message]));
     this.choices.sync(choices.slice(0, 4 * LIST_MAX).map((choice) => [choice.text, choice]));
@@ -283,9 +283,9 @@ export class Inspector extends HTMLElement {
    * @param {number} letters of a column
    */
   #fitting(flight, letters) {
-    const column = letters * LETTER + ROW_MORE + COLUMN_GAP;
-    const columns = Math.max(1, Math.floor((this.list.clientWidth + COLUMN_GAP) / column));
-    let room = ROWS_MAX * columns;
+    const column = letters * LETTER_WIDTH + LETTER_MORE + LIST_GAP;
+    const columns = Math.max(1, Math.floor((this.list.clientWidth + LIST_GAP) / column));
+    let room = LIST_ROWS_MAX * columns;
     const isIn = (/** @type {Message} */ message) => {
       const isWhole = (this.view?.model.letter(message).length ?? 0) > letters;
       room -= isWhole ? columns : 1;

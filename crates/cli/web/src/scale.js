@@ -16,7 +16,7 @@ const INDENT = { each: 6, max: 24 };
 /** Room above the first line: for the numbers of the steps, and for labels below them. */
 const TOP = { plain: 20, labels: 28 };
 /** Room below the last line: labels below events reach into it. */
-const FOOT = { plain: 8, labels: 16 };
+const BOTTOM = { plain: 8, labels: 16 };
 /** Height of a line, of one that has room for labels, and of all lines of a small cluster. */
 const ROW = { min: 14, labels: 20, max: 40, all: 224 };
 
@@ -177,6 +177,6 @@ export class Scale {
     this.labelled = this.column >= LABELS_FROM && this.row >= ROW.labels;
     this.top = this.labelled ? TOP.labels : TOP.plain;
     this.lines = new Map(order.map(([node], i) => [node, this.top + this.row * (i + 0.5)]));
-    this.height = this.top + this.row * order.length + (this.labelled ? FOOT.labels : FOOT.plain);
+    this.height = this.top + this.row * order.length + (this.labelled ? BOTTOM.labels : BOTTOM.plain);
   }
 }

@@ -23,7 +23,7 @@ const COMPLETE_MAX = 9;
  * @param {string[]} phases
  * @returns {[number, number][]}
  */
-function links({ kind, nodes, edges, sets }, phases) {
+function smallLinks({ kind, nodes, edges, sets }, phases) {
   if (sets) {
     return phases.flatMap((phase, i) =>
       phase === 'inside' ? sets[i].map((it) => /** @type {[number, number]} */ ([i, it])) : [],
@@ -55,7 +55,7 @@ export function thumbnail({ plan, phases, tokens }) {
   return svg(
     'svg',
     { class: 'thumbnail', width: SMALL_WIDTH, height: SMALL_HEIGHT, 'aria-hidden': 'true' },
-    links(plan, phases).map(([one, other]) => line(places[one], places[other])),
+    smallLinks(plan, phases).map(([one, other]) => line(places[one], places[other])),
     plan.stubs.map(([node, dx, dy]) => {
       const [x, y] = places[node];
       return line([x, y], [x + dx * unit * 0.7, y + dy * unit * 0.7]);

@@ -278,6 +278,8 @@ ui(
     await note.filter({ hasText: 'Type the beginning of a name' }).waitFor();
     await page.locator('input[type=search]').fill('mail');
     await note.filter({ hasText: /^$/ }).waitFor({ state: 'attached' });
+    const rows = await page.locator('.locks .rows').boundingBox();
+    assert.equal(rows?.height, 2 * 28, 'a short list leaves no gap');
     assert.match(await textOf(page, '.locks .head'), /^2, longest wait first/);
   },
 );
