@@ -86,7 +86,7 @@ impl Lease {
 
     /// How long a node that lost its lease may take to come back: it asks to join once per renewal
     /// interval, and the change of epoch may have to wait for the lease of another member. After
-    /// that, its clients had better use another node.
+    /// that, its clients should use another node.
     pub fn outside_max(&self) -> Duration {
         self.guarded() + self.renewed_every()
     }

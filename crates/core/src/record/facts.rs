@@ -1,5 +1,7 @@
 //! What a node knows of its cluster at a moment.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use soloist_api::dashboard::{
     KeeperInfo, KeeperState, Level, LinkDown, MemberInfo, OutsideInfo, Overview, Problem,
@@ -7,6 +9,7 @@ use soloist_api::dashboard::{
 
 use super::problems::SeenProblems;
 use super::words::{count, count_first, span};
+use crate::epochs::lease::Lease;
 
 /// What a node knows of its cluster at a moment. Times are in milliseconds since 1970.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,7 +21,7 @@ pub struct Facts {
     /// The moment.
     pub now_ms: u64,
     /// Whether the node is a member.
-    pub standing: Standing,
+    pub membership: OwnMembership,
     /// The current epoch, or the last one that is known.
     pub epoch: u64,
     /// For how long the epoch has been changing, in milliseconds, if it is. No lock is granted
@@ -46,7 +49,7 @@ pub struct Facts {
 
 /// Whether the node that looks is a member.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum OwnMembership {
     /// It is a member, and its lease lasts for this many milliseconds.
     Member {
         /// What is left of its lease.
@@ -147,11 +150,11 @@ impl Facts {
         let mut problems = seen.update(self, self.problems());
         let over = problems.split_off(problems.partition_point(|problem| !problem.is_over));
         let worst = problems.iter().map(|problem| problem.level).max();
-        let (lease_left_ms, without_lease_for_ms, level) = match &self.standing {
-            Standing::Member { lease_left_ms } => {
+        let (lease_left_ms, without_lease_for_ms, level) = match &self.membership {
+            OwnMembership::Member { lease_left_ms } => {
                 (Some(*lease_left_ms), None, worst.unwrap_or(Level::Ok))
             }
-            Standing::Outside { since_ms, .. } => {
+            OwnMembership::Outside { since_ms, .. } => {
                 let time = self.now_ms.saturating_sub(*since_ms);
                 (None, Some(time), Level::Unknown)
             }
@@ -178,6 +181,15 @@ impl Facts {
         }
     }
 
+    /// Interval between a member's renewals.
+    pub(super) fn renewed_every_ms(&self) -> u64 {
+        let lease = Lease {
+            length: Duration::from_millis(self.lease_ms),
+            ..Lease::default()
+        };
+        lease.renewed_every().as_millis() as u64
+    }
+
     fn verdict(&self, level: Level, problems: &[Problem]) -> String {
         let need = match problems.len() {
             1 => "One thing needs you.".to_owned(),
@@ -193,7 +205,7 @@ impl Facts {
     }
 
     fn detail(&self) -> String {
-        if let Standing::Outside { since_ms, .. } = &self.standing {
+        if let OwnMembership::Outside { since_ms, .. } = &self.membership {
             return format!(
                 "{} has had no lease for {}, and grants nothing. The rest of the cluster may work \
                  or not: ask another node.",

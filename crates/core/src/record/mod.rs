@@ -21,7 +21,7 @@ mod words;
 
 pub use changes::merged_changes;
 pub use departures::{DEPARTURES_MAX, Departures};
-pub use facts::{Facts, HolderFact, KeeperFact, MemberFact, Report, Standing, WaitFact};
+pub use facts::{Facts, HolderFact, KeeperFact, MemberFact, OwnMembership, Report, WaitFact};
 pub use journal::{JOURNAL_MAX, Journal, Note, Noted, settled};
 pub use problems::{OUTSIDE_SHOWN_MS, SeenProblems, WAIT_UNUSUAL_MS};
 pub use recorder::{EVENTS_KEPT, LongWaits, OldestWait, Recorder, TimedEvent};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use soloist_api::dashboard::{Advice, Level, OutsideState, Problem, ProblemCode};
 
-use super::facts::{Facts, HolderFact, Standing};
+use super::facts::{Facts, HolderFact, OwnMembership};
 use super::words::{argument, names, span};
 
 /// A wait shorter than this is never unusual, in milliseconds.
@@ -54,7 +54,7 @@ impl Facts {
     }
 
     pub(super) fn is_outside(&self) -> bool {
-        matches!(self.standing, Standing::Outside { .. })
+        matches!(self.membership, OwnMembership::Outside { .. })
     }
 
     fn problem(&self, code: ProblemCode, level: Level, title: String, text: String) -> Problem {
@@ -161,7 +161,7 @@ impl Facts {
                  cluster. Make a new certificate and restart the node."
             );
             let command =
-                format!("ssh {node} openssl x509 -noout -enddate -in /etc/soloist/node.pem");
+                format!("ssh {node} openssl x509 -noout -enddate -in /var/lib/soloist/node.pem");
             problems.push(Problem {
                 since_ms: ends_ms.saturating_sub(CERTIFICATE_WARNING_MS),
                 node: Some(node.to_owned()),
@@ -175,7 +175,7 @@ impl Facts {
         for member in &self.members {
             let Some(left) = member
                 .lease_left_ms
-                .filter(|left| *left < self.lease_ms / 3)
+                .filter(|left| *left < self.renewed_every_ms())
             else {
                 continue;
             };

@@ -6,8 +6,8 @@ use soloist_api::dashboard::{
     KeeperState, Level, OutsideInfo, OutsideState, Overview, Problem, ProblemCode,
 };
 use soloist_core::record::{
-    Facts, HolderFact, KeeperFact, MemberFact, Report, SeenProblems, Standing, WAIT_UNUSUAL_MS,
-    WaitFact,
+    Facts, HolderFact, KeeperFact, MemberFact, OwnMembership, Report, SeenProblems,
+    WAIT_UNUSUAL_MS, WaitFact,
 };
 
 const NOW_MS: u64 = 1_700_000_000_000;
@@ -42,7 +42,7 @@ fn healthy() -> Facts {
         me: "n1".to_owned(),
         version: "0.1.0".to_owned(),
         now_ms: NOW_MS,
-        standing: Standing::Member {
+        membership: OwnMembership::Member {
             lease_left_ms: 2_500,
         },
         epoch: 7,
@@ -178,7 +178,7 @@ fn a_member_that_hears_no_leader_does_not_call_the_cluster_well() {
     }
     assert_eq!(problem.commands[0].command, "ssh n2 soloist doctor");
     // Its lease was not renewed in time.
-    facts.standing = Standing::Member { lease_left_ms: 999 };
+    facts.membership = OwnMembership::Member { lease_left_ms: 999 };
     only(&judge(&facts), ProblemCode::NoLeader, Level::Critical);
 }
 
@@ -271,7 +271,7 @@ fn a_node_without_a_lease_does_not_know_the_state_of_the_cluster() {
     let mut facts = healthy();
     facts.leader = None;
     facts.members.truncate(1);
-    facts.standing = Standing::Outside {
+    facts.membership = OwnMembership::Outside {
         since_ms: NOW_MS - 12_000,
         why: "it cannot find the keepers' leader".to_owned(),
     };
@@ -299,7 +299,7 @@ fn a_node_without_a_lease_does_not_know_the_state_of_the_cluster() {
 fn a_lost_majority_is_reported_by_a_node_that_reaches_no_leader() {
     let mut facts = healthy();
     facts.leader = None;
-    facts.standing = Standing::Outside {
+    facts.membership = OwnMembership::Outside {
         since_ms: NOW_MS - 12_000,
         why: "it cannot find the keepers' leader".to_owned(),
     };

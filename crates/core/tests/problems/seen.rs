@@ -149,7 +149,7 @@ fn a_node_without_a_lease_can_tell_of_no_other_node() {
     let mut alone = later(5_000);
     alone.leader = None;
     alone.members.clear();
-    alone.standing = Standing::Outside {
+    alone.membership = OwnMembership::Outside {
         since_ms: NOW_MS + 4_000,
         why: "it cannot find the keepers' leader".to_owned(),
     };

@@ -3,7 +3,7 @@
 use soloist_api::dashboard::{Advice, KeeperState, Level, Problem, ProblemCode};
 
 use super::{advice, look_at};
-use crate::record::facts::{Facts, KeeperFact, Standing};
+use crate::record::facts::{Facts, KeeperFact, OwnMembership};
 use crate::record::words::{count, names, span};
 
 /// A change of epoch takes milliseconds. One that takes this long, and a third of a lease, is a
@@ -50,7 +50,7 @@ impl Facts {
     }
 
     pub(super) fn majority_lost(&self, problems: &mut Vec<Problem>) {
-        let Standing::Outside { since_ms, .. } = &self.standing else {
+        let OwnMembership::Outside { since_ms, .. } = &self.membership else {
             return;
         };
         let unreached = |keeper: &&KeeperFact| keeper.state == KeeperState::Down;
@@ -91,7 +91,7 @@ impl Facts {
     }
 
     pub(super) fn no_lease(&self, problems: &mut Vec<Problem>) {
-        let Standing::Outside { since_ms, why } = &self.standing else {
+        let OwnMembership::Outside { since_ms, why } = &self.membership else {
             return;
         };
         let me = &self.me;
@@ -110,7 +110,7 @@ impl Facts {
 
     /// A member that has no leader: its lease lasts, and is not renewed.
     pub(super) fn no_leader(&self, problems: &mut Vec<Problem>) {
-        let Standing::Member { lease_left_ms } = self.standing else {
+        let OwnMembership::Member { lease_left_ms } = self.membership else {
             return;
         };
         if self.leader.is_some() {
@@ -119,7 +119,7 @@ impl Facts {
         let me = &self.me;
         let keepers = self.counted_keepers();
         let has_majority = keepers.left() >= keepers.majority();
-        let level = match has_majority && lease_left_ms >= self.lease_ms / 3 {
+        let level = match has_majority && lease_left_ms >= self.renewed_every_ms() {
             true => Level::Warning,
             false => Level::Critical,
         };
@@ -160,7 +160,7 @@ impl Facts {
 
     /// Returns whether the epoch has been changing for unusually long.
     pub(in crate::record) fn stands_still(&self) -> bool {
-        let limit = CHANGE_UNUSUAL_MS.max(self.lease_ms / 3);
+        let limit = CHANGE_UNUSUAL_MS.max(self.renewed_every_ms());
         self.changing_for_ms.is_some_and(|ms| ms >= limit)
     }
 

@@ -14,7 +14,7 @@ use crate::node::kept::Kept;
 use crate::{Moment, Node};
 use soloist_core::epochs::member::MemberState;
 use soloist_core::record::{
-    Facts, HolderFact, KeeperFact, MemberFact, OUTSIDE_SHOWN_MS, Standing, WAIT_UNUSUAL_MS,
+    Facts, HolderFact, KeeperFact, MemberFact, OUTSIDE_SHOWN_MS, OwnMembership, WAIT_UNUSUAL_MS,
     WaitFact,
 };
 
@@ -80,11 +80,11 @@ impl Lookout {
             .filter(|_| matches!(state, MemberState::Changing(_)))
             .map(|since| milliseconds(Moment::now().since(since)));
         let led = answers.led.as_ref();
-        let standing = match state {
-            MemberState::Member(_) | MemberState::Changing(_) => Standing::Member {
+        let membership = match state {
+            MemberState::Member(_) | MemberState::Changing(_) => OwnMembership::Member {
                 lease_left_ms: until.map_or(0, |until| milliseconds(until.since(Moment::now()))),
             },
-            MemberState::Outside => Standing::Outside {
+            MemberState::Outside => OwnMembership::Outside {
                 since_ms,
                 why: why.unwrap_or_else(|| "it has not joined yet".to_owned()),
             },
@@ -97,20 +97,28 @@ impl Lookout {
             let mut keepers = all_keepers.iter();
             keepers.any(|keeper| keeper.name.as_str() == name)
         };
-        let members = match standing {
-            Standing::Member { .. } => answers.members(is_keeper),
+        let members = match membership {
+            OwnMembership::Member { .. } => answers.members(is_keeper),
             // Without a lease, this node does not know who else is a member.
-            Standing::Outside { .. } => Vec::new(),
+            OwnMembership::Outside { .. } => Vec::new(),
         };
         let leader = led.map(|led| led.cluster.leader.to_string());
         let changes = &self.known.changes;
-        let outside = outside(changes, &members, led, &is_keeper, now_ms, &standing);
+        let outside = outside(changes, &members, led, &is_keeper, now_ms, &membership);
         let keepers = all_keepers.iter().map(|keeper| {
             let name = keeper.name.to_string();
             let tried = way.tried.get(&keeper.name).cloned();
             let leader = leader.as_deref();
             let follows = led.is_some_and(|led| led.followers.contains(&keeper.name));
-            keeper_fact(name, &members, &outside, leader, follows, &standing, tried)
+            keeper_fact(
+                name,
+                &members,
+                &outside,
+                leader,
+                follows,
+                &membership,
+                tried,
+            )
         });
         let mut keepers: Vec<KeeperFact> = keepers.collect();
         keepers.sort_by(|one, other| one.name.cmp(&other.name));
@@ -119,7 +127,7 @@ impl Lookout {
             me: shared.name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now_ms,
-            standing,
+            membership,
             epoch,
             changing_for_ms,
             lease_ms: milliseconds(shared.lease().length),
@@ -178,9 +186,9 @@ pub(super) fn outside(
     led: Option<&LeaderView>,
     is_keeper: &dyn Fn(&str) -> bool,
     now_ms: u64,
-    standing: &Standing,
+    membership: &OwnMembership,
 ) -> Vec<OutsideInfo> {
-    if matches!(standing, Standing::Outside { .. }) {
+    if matches!(membership, OwnMembership::Outside { .. }) {
         return Vec::new();
     }
     let is_member = |name: &str| members.iter().any(|member| member.name == name);
@@ -245,22 +253,22 @@ fn keeper_fact(
     outside: &[OutsideInfo],
     leader: Option<&str>,
     follows: bool,
-    standing: &Standing,
+    membership: &OwnMembership,
     tried: Option<String>,
 ) -> KeeperFact {
     let member = members.iter().find(|member| member.name == name);
     let report = member.and_then(|member| member.report.as_ref());
     let stopped = report.and_then(|(report, _)| report.keeper_stopped.clone());
     let gone = outside.iter().find(|node| node.name == name);
-    let (state, reason) = match standing {
+    let (state, reason) = match membership {
         // Without a lease, this node knows only which keepers it cannot reach.
-        Standing::Outside { .. } => match tried {
+        OwnMembership::Outside { .. } => match tried {
             Some(problem) if !answered(&problem) => (KeeperState::Down, Some(problem)),
             _ => (KeeperState::Unknown, None),
         },
         // The node of a store that votes may be no member, for example because two members do not
         // reach each other. A node that left stops its keeper.
-        Standing::Member { .. } if member.is_none() => {
+        OwnMembership::Member { .. } if member.is_none() => {
             let has_left = gone.is_some_and(|gone| gone.state == OutsideState::Left);
             let reason = gone.map(|gone| gone.reason.clone());
             let not_told = || {
@@ -275,13 +283,13 @@ fn keeper_fact(
             }
         }
         // A keeper that has stopped needs no leader to be known.
-        Standing::Member { .. } if stopped.is_some() => (KeeperState::Down, stopped),
-        Standing::Member { .. } if leader == Some(name.as_str()) => (KeeperState::Leads, None),
+        OwnMembership::Member { .. } if stopped.is_some() => (KeeperState::Down, stopped),
+        OwnMembership::Member { .. } if leader == Some(name.as_str()) => (KeeperState::Leads, None),
         // Nobody has told whether it follows a leader.
-        Standing::Member { .. } if leader.is_none() || report.is_none() => {
+        OwnMembership::Member { .. } if leader.is_none() || report.is_none() => {
             (KeeperState::Unknown, None)
         }
-        Standing::Member { .. } => (KeeperState::Follows, None),
+        OwnMembership::Member { .. } => (KeeperState::Follows, None),
     };
     let gone = gone.filter(|_| state == KeeperState::Down);
     KeeperFact {
@@ -303,7 +311,7 @@ mod tests {
 
     use super::*;
 
-    const MEMBER: Standing = Standing::Member {
+    const MEMBER: OwnMembership = OwnMembership::Member {
         lease_left_ms: 2_500,
     };
 

@@ -1,13 +1,13 @@
 use soloist_api::EndReason;
 use soloist_api::dashboard::{ChangeKind, OutsideState};
-use soloist_core::record::{Note, Report, Standing};
+use soloist_core::record::{Note, OwnMembership, Report};
 
 use super::super::facts::outside;
 use super::*;
 
 const NODE: &str = "n2";
 const LEASE: Duration = Duration::from_secs(3);
-const MEMBER: Standing = Standing::Member {
+const MEMBER: OwnMembership = OwnMembership::Member {
     lease_left_ms: 2_500,
 };
 
