@@ -177,6 +177,7 @@ export class Scale {
     this.labelled = this.column >= LABELS_FROM && this.row >= ROW.labels;
     this.top = this.labelled ? TOP.labels : TOP.plain;
     this.lines = new Map(order.map(([node], i) => [node, this.top + this.row * (i + 0.5)]));
-    this.height = this.top + this.row * order.length + (this.labelled ? BOTTOM.labels : BOTTOM.plain);
+    this.height =
+      this.top + this.row * order.length + (this.labelled ? BOTTOM.labels : BOTTOM.plain);
   }
 }
