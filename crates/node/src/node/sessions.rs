@@ -241,8 +241,9 @@ impl NodeState {
         for push in self.effects.locks.pushes.drain(..) {
             if let Some(outgoing) = self.connections.get(&push.connection) {
                 let may_wait = push.push.may_wait();
-                let message = self.part.table().session_message(&teller, push);
-                outgoing.push(message, may_wait);
+                if let Some(message) = self.part.table().session_message(&teller, push) {
+                    outgoing.push(message, may_wait);
+                }
             }
         }
     }
