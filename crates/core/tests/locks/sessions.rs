@@ -239,6 +239,25 @@ fn a_number_is_used_once() {
 }
 
 #[test]
+fn a_number_that_is_sent_again_gets_its_own_outcome_among_many() {
+    let mut desk = Desk::new();
+    let told: Vec<_> = (1..=100)
+        .map(|n| desk.send(acquire(n, &format!("lock {n}"))))
+        .collect();
+    desk.send(ping(101, Some(40)));
+    for n in 41..=100 {
+        let again = desk.send(acquire(n, &format!("lock {n}")));
+        let ([NodeMessage::Granted(first)], [NodeMessage::Granted(again)]) =
+            (&told[n as usize - 1][..], &again[..])
+        else {
+            panic!("{again:?}");
+        };
+        assert_eq!((again.n, again.seq, again.fence), (n, n, first.fence));
+    }
+    assert_eq!(desk.send(acquire(40, "lock 40")), []);
+}
+
+#[test]
 fn invalid_numbers_end_the_connection() {
     for bad in [
         ping(0, None),
