@@ -14,6 +14,7 @@ mod locks;
 mod long;
 mod openapi;
 mod origin;
+mod progress;
 mod request;
 mod requests;
 mod session;
