@@ -9,6 +9,7 @@ mod cluster;
 mod error;
 mod events;
 mod holds;
+mod lengths;
 mod listen;
 mod locks;
 mod long;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::super::events::Watching;
 use super::super::progress::Written;
-use super::super::{Api, cluster};
+use super::super::{Api, cluster, lengths};
 use super::attempts::Attempts;
 use super::{CLOSE_WITHIN, WRITE_WITHIN, closed, stopping};
 use crate::Moment;
@@ -211,7 +211,9 @@ impl SessionConnection {
             },
             ClientMessage::Locks(query) => {
                 let prefix = query.prefix.unwrap_or_default();
-                if let Err(error) = check_prefix(&prefix) {
+                let checked = lengths::check("prefix", Some(&prefix));
+                let checked = checked.and(lengths::check("cursor", query.after.as_deref()));
+                if let Err(error) = checked {
                     return self.later.push_back(bad_request(query.n, &error));
                 }
                 let n = query.n;
@@ -255,7 +257,7 @@ impl SessionConnection {
                 return self.later.push_back(done(unwatch.n));
             }
             ClientMessage::List(query) => {
-                if let Err(error) = check_prefix(query.prefix.as_deref().unwrap_or_default()) {
+                if let Err(error) = lengths::check("prefix", query.prefix.as_deref()) {
                     return self.later.push_back(bad_request(query.n, &error));
                 }
                 self.later.push_back(done(query.n));
@@ -371,18 +373,6 @@ async fn next_rows(listing: &mut Option<Listing>) -> NodeMessage {
     match listing {
         Some(listing) => NodeMessage::Listed(listing.next().await),
         None => std::future::pending().await,
-    }
-}
-
-/// Refuses a prefix that no lock can have. Looks at the locks keep it.
-fn check_prefix(prefix: &str) -> Result<(), String> {
-    let (bytes, most) = (prefix.len(), LockName::LEN_MAX);
-    match bytes <= most {
-        true => Ok(()),
-        false => Err(format!(
-            "the prefix has {bytes} bytes, and names of locks have at most {most}: use a shorter \
-             prefix"
-        )),
     }
 }
 
