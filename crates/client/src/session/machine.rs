@@ -15,6 +15,7 @@
 //! - The client releases every grant that nobody waits for any more.
 
 mod answers;
+mod busy;
 mod leaving;
 mod sending;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use std::time::Duration;
 use soloist_api::session::{ClientMessage, Failure, Hello, Left, Numbered, Resume, Secret};
 use soloist_api::{EndReason, Fence, LockName, Loss, Moment, ttl};
 
+use self::busy::Refused;
 use self::welcome::Resumption;
 use super::Settings;
 
@@ -43,6 +45,8 @@ pub(crate) struct Out {
     pub send: Vec<ClientMessage>,
     /// Requests whose answer, validity or loss may have changed.
     pub changed: Vec<RequestId>,
+    /// Whether [`Machine::tick`] may be due earlier than it said.
+    pub is_sooner: bool,
 }
 
 /// The node broke the protocol.
@@ -124,6 +128,15 @@ enum Unanswered {
     Release(u64, Option<RequestId>),
 }
 
+/// A message that was sent over this connection.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    n: u64,
+    at: Moment,
+    /// The last outcome that it reported as seen.
+    seen: u64,
+}
+
 /// What resuming a session takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
@@ -134,8 +147,9 @@ pub(crate) struct Known {
 }
 
 /// A client's session. `E` is the error with which the caller gives requests up.
-// Methods: messages out in `machine/sending.rs`, answers in `machine/answers.rs`, resuming in
-// `machine/welcome.rs`, moving to another node in `machine/leaving.rs`.
+// Methods: messages out in `machine/sending.rs`, answers in `machine/answers.rs`, refusals because
+// of too many outcomes in `machine/busy.rs`, resuming in `machine/welcome.rs`, moving to another
+// node in `machine/leaving.rs`.
 #[derive(Debug)]
 pub(crate) struct Machine<E> {
     settings: Settings,
@@ -155,8 +169,9 @@ pub(crate) struct Machine<E> {
     /// Requests that wait or hold, by the number of their `acquire`.
     by_number: BTreeMap<u64, RequestId>,
     unanswered: BTreeMap<u64, Unanswered>,
-    /// When messages were sent over this connection, from the last one that a promise named.
-    sent: VecDeque<(u64, Moment)>,
+    refused: Refused,
+    /// Messages that were sent over this connection, from the last one that a promise named.
+    sent: VecDeque<Sent>,
     /// From when the last promise counts, and its length.
     promised: (Moment, Duration),
     ping_every: Duration,
@@ -192,6 +207,7 @@ impl<E: Clone> Machine<E> {
             requests: BTreeMap::new(),
             by_number: BTreeMap::new(),
             unanswered: BTreeMap::new(),
+            refused: Refused::default(),
             sent: VecDeque::new(),
             promised: (Moment::default(), Duration::ZERO),
             ping_every: Duration::ZERO,
@@ -339,6 +355,7 @@ impl<E: Clone> Machine<E> {
         self.is_connected = false;
         self.pong_by = None;
         self.sent.clear();
+        self.forget_refused();
         self.resumption = None;
     }
 
@@ -374,11 +391,20 @@ impl<E: Clone> Machine<E> {
         self.by_number.retain(|_, id| waits(id));
     }
 
-    /// Sends a ping if one is due.
+    /// Sends what is due: refused messages again, and a ping.
     pub(crate) fn tick(&mut self, now: Moment, out: &mut Out) -> Next {
         if !self.is_connected {
             return Next::Idle;
         }
+        let again = self.retry_refused(now, out);
+        match (self.ping_if_due(now, out), again) {
+            (Next::Idle, Some(again)) => Next::At(again),
+            (Next::At(next), Some(again)) => Next::At(next.min(again)),
+            (next, _) => next,
+        }
+    }
+
+    fn ping_if_due(&mut self, now: Moment, out: &mut Out) -> Next {
         if let Some(late) = self.pong_by {
             return match late <= now {
                 true => Next::Silent,

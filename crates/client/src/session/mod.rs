@@ -365,6 +365,9 @@ impl Session {
             state.cut(broken.map(|broken| broken.with(&self.node.dialer)));
             self.wakers.notify();
         }
+        if std::mem::take(&mut state.out.is_sooner) {
+            self.wakers.notify();
+        }
         self.wakers.wake_changed(&mut state.out.changed, caller);
         if !state.settling.is_empty() && state.machine.is_settled() {
             state.settling.drain(..).for_each(Waker::wake);

@@ -6,6 +6,7 @@ use soloist_api::session::{
 
 use super::*;
 
+mod busy;
 mod leaving;
 mod resuming;
 
