@@ -172,7 +172,10 @@ impl Session {
 
     /// What another process needs to end the session, once the node has accepted it.
     pub(crate) fn key(&self) -> Option<SessionKey> {
-        let state = self.state();
+        self.key_of(&self.state())
+    }
+
+    fn key_of(&self, state: &State) -> Option<SessionKey> {
         let known = state.machine.known()?;
         Some(SessionKey {
             address: self.node.dialer.address.to_string(),
@@ -184,8 +187,9 @@ impl Session {
     /// Waits until the session has another key than this one, or is closed.
     pub(crate) async fn rekeyed(&self, known: Option<&SessionKey>) {
         poll_fn(|context| {
-            let key = self.key();
+            // One lock for both: a session that begins in between would wake nobody.
             let mut state = self.state();
+            let key = self.key_of(&state);
             if state.is_closing || (key.is_some() && key.as_ref() != known) {
                 return Poll::Ready(());
             }
