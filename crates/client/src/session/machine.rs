@@ -158,6 +158,8 @@ pub(crate) struct Machine<E> {
     is_connected: bool,
     /// Why the client has left the session for another node, if it has. New requests are denied.
     left: Option<E>,
+    /// The last message whose effects the other node takes care of.
+    passed_on: u64,
     /// Whether a hold was lost with the node's lease, or not renewed in time.
     may_be_outside: bool,
     /// The last number that was used.
@@ -200,6 +202,7 @@ impl<E: Clone> Machine<E> {
             known: None,
             is_connected: false,
             left: None,
+            passed_on: 0,
             may_be_outside: false,
             last_n: 0,
             last_id: 0,
@@ -445,6 +448,12 @@ impl<E: Clone> Machine<E> {
     pub(crate) fn is_settled(&self) -> bool {
         let mut unanswered = self.unanswered.values();
         unanswered.all(|unanswered| matches!(unanswered, Unanswered::Acquire(_)))
+    }
+
+    /// Like [`is_settled`](Machine::is_settled), without what another node takes care of.
+    pub(crate) fn is_settled_here(&self) -> bool {
+        let mut unanswered = self.unanswered.range(self.passed_on + 1..);
+        unanswered.all(|(_, unanswered)| matches!(unanswered, Unanswered::Acquire(_)))
     }
 
     /// Whether the session has expired by all that is known: nothing was promised for its time to

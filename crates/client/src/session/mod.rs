@@ -154,13 +154,13 @@ impl Session {
         .await;
     }
 
-    /// Waits until every release and cancellation was answered.
+    /// Waits until every release and cancellation was answered, or another node takes care of it.
     pub(crate) async fn settled(&self) {
         poll_fn(|context| {
             let mut state = self.state();
             state.update(|machine, now, out| machine.hurry(now, out));
             self.exchange(&mut state, true);
-            if state.machine.is_settled() || state.driver != Driver::Runs {
+            if state.machine.is_settled_here() || state.driver != Driver::Runs {
                 return Poll::Ready(());
             }
             state.settling.push(context.waker().clone());
@@ -373,7 +373,7 @@ impl Session {
             self.wakers.notify();
         }
         self.wakers.wake_changed(&mut state.out.changed, caller);
-        if !state.settling.is_empty() && state.machine.is_settled() {
+        if !state.settling.is_empty() && state.machine.is_settled_here() {
             state.settling.drain(..).for_each(Waker::wake);
         }
     }
