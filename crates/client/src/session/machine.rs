@@ -33,6 +33,9 @@ use self::busy::Refused;
 use self::welcome::Resumption;
 use super::Settings;
 
+/// Timeout for the answer to `end`.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(5);
+
 /// A request of this client, from its first message until its hold has ended. Its number in the
 /// session may change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -179,8 +182,10 @@ pub(crate) struct Machine<E> {
     ping_every: Duration,
     /// How long the session lives without a message.
     expires_in: Duration,
-    /// When the answer to the last ping is late, or `None` if it was answered.
+    /// When the answer to the last ping or to `end` is late, or `None` if it was answered.
     pong_by: Option<Moment>,
+    /// Whether `end` was sent over this connection.
+    is_ending: bool,
     resumption: Option<Resumption>,
 }
 
@@ -216,6 +221,7 @@ impl<E: Clone> Machine<E> {
             ping_every: Duration::ZERO,
             expires_in: Duration::ZERO,
             pong_by: None,
+            is_ending: false,
             resumption: None,
         }
     }
@@ -356,6 +362,7 @@ impl<E: Clone> Machine<E> {
     /// Records that the connection broke.
     pub(crate) fn cut(&mut self) {
         self.is_connected = false;
+        self.is_ending = false;
         self.pong_by = None;
         self.sent.clear();
         self.forget_refused();
@@ -427,11 +434,22 @@ impl<E: Clone> Machine<E> {
         Next::At(self.ping(now, out))
     }
 
-    /// Ends the session. Call this when it has no requests.
+    /// Ends the session. Call this when it has no requests. The node's answer is `closed`; if the
+    /// connection breaks before, the session and its unanswered releases are still there.
     pub(crate) fn say_goodbye(&mut self, now: Moment, out: &mut Out) {
+        if !self.is_connected || self.is_ending {
+            return;
+        }
+        self.is_ending = true;
+        self.pong_by = Some(now + GOODBYE_WITHIN);
         let n = self.next_number();
         let seen = self.seen();
         self.emit(now, n, ClientMessage::End(Numbered { n, seen }), out);
+    }
+
+    /// Whether `end` was sent over this connection.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
     /// Whether there are requests that wait, or holds.

@@ -239,11 +239,9 @@ impl Session {
         let mut state = self.state();
         state.is_closing = true;
         state.opening.drain(..).for_each(Waker::wake);
-        if !state.machine.has_requests() {
-            // Here and not in the driver's task: the program may exit next. Releases without an
-            // answer were sent before.
-            self.say_goodbye(&mut state);
-        }
+        // Here and not in the driver's task: the program may exit next. If it does not, the driver
+        // reads the answers.
+        self.say_goodbye(&mut state);
         drop(state);
         self.wakers.notify();
     }
@@ -378,22 +376,13 @@ impl Session {
         }
     }
 
-    /// Ends the session at the node, if there is a connection, without waiting for the answer.
+    /// Ends the session at the node, if it has no requests, without waiting for the answer.
+    /// Releases without an answer were sent before, and the node handles messages in their order.
     fn say_goodbye(&self, state: &mut State) {
-        if state.socket.is_none() {
-            return;
+        if !state.machine.has_requests() {
+            state.update(|machine, now, out| machine.say_goodbye(now, out));
+            self.exchange(state, false);
         }
-        state.update(|machine, now, out| machine.say_goodbye(now, out));
-        self.exchange(state, false);
-        if let Some(socket) = state.socket.take() {
-            let is_written = socket.close();
-            if is_written {
-                // The node handles the messages in this order, and answers none of them any more.
-                state.update(|machine, now, out| machine.end(now, out));
-            }
-        }
-        state.cut(None);
-        self.exchange(state, false);
     }
 
     /// Gives up all requests, because nothing keeps the session any more.
@@ -402,9 +391,13 @@ impl Session {
             .node
             .dialer
             .broken("the client's runtime was shut down");
-        if state.is_closing && !state.machine.has_requests() {
-            // The releases of dropped guards were sent before.
+        if state.is_closing {
             self.say_goodbye(state);
+        }
+        if state.machine.is_ending()
+            && let Some(socket) = state.socket.take()
+        {
+            socket.close();
         }
         state.cut(None);
         state.give_up_all(&Arc::new(error));

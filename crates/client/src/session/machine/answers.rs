@@ -21,7 +21,7 @@ impl<E: Clone> Machine<E> {
             NodeMessage::Done(done) => self.done(&done, out),
             NodeMessage::Error(failure) => self.failed(now, failure, out),
             NodeMessage::Pong(pong) => {
-                self.pong_by = None;
+                self.pong_by = self.pong_by.filter(|_| self.is_ending);
                 let until = self.until(pong.promise)?;
                 self.extend(now, until, length(pong.promise), out);
             }
