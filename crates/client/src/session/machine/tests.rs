@@ -8,6 +8,7 @@ use super::*;
 
 mod busy;
 mod leaving;
+mod random;
 mod resuming;
 
 type Client = Machine<&'static str>;
