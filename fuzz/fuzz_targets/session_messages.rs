@@ -90,7 +90,7 @@ impl World {
             lease: Lease::default(),
         };
         let pushes = std::mem::take(&mut self.out.pushes).into_iter();
-        let told = pushes.map(|push| self.table.session_message(&teller, push));
+        let told = pushes.filter_map(|push| self.table.session_message(&teller, push));
         let told: Vec<_> = told.collect();
         for promise in told.iter().filter_map(promise) {
             assert!(u128::from(promise.valid_for_ms) <= TTL.as_millis());

@@ -6,7 +6,7 @@ use crate::course::{Course, Outcome};
 use crate::floors;
 use crate::measured::{Cost, Repeats};
 use crate::run::{Run, run};
-use crate::{Cores, Error, Measured, Placement, Report, System};
+use crate::{Cores, Error, Measured, Placement, Report, Samples, System};
 
 /// Clients that acquire and release locks as fast as they can.
 #[derive(Clone, Copy, Debug)]
@@ -136,17 +136,11 @@ fn repeat<S: System>(
     if !is_contended {
         return report.add(cycle.beside(&name(placement, floors::UNIX), &report.measured));
     }
-    let Outcome {
-        entries,
-        overtaken_max,
-        hand_overs,
-    } = outcome;
-    cycle.overtaken = Some(overtaken_max);
-    if hand_overs.is_empty() {
-        return report.add(cycle);
-    }
-    cycle.starved = system.starved(entries, hand_overs.len());
+    let hand_overs = note_course(&mut cycle, system, outcome);
     report.add(cycle)?;
+    if hand_overs.is_empty() {
+        return Ok(());
+    }
     let row = name(placement, &format!("hand-over of {}", workload.name));
     let what = match system.servers() {
         1 => "release to next entry of another client",
@@ -154,4 +148,83 @@ fn repeat<S: System>(
     };
     let hand_over = Measured::new(row, what, run.seconds, &hand_overs);
     report.add(hand_over.beside(&name(placement, floors::HOPS), &report.measured))
+}
+
+/// Notes the course of a contended run. Returns the times of its hand-overs. There are none if one
+/// client or node kept the lock all the time.
+fn note_course<S: System>(cycle: &mut Measured, system: &S, outcome: Outcome) -> Samples {
+    let Outcome {
+        entries,
+        overtaken_max,
+        hand_overs,
+    } = outcome;
+    cycle.overtaken = Some(overtaken_max);
+    cycle.starved = system.starved(entries, hand_overs.len());
+    hand_overs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::run::Failure;
+    use crate::{Client, Usage};
+
+    /// Servers without locks.
+    struct Idle;
+
+    impl System for Idle {
+        type Client = Idle;
+
+        fn servers(&self) -> usize {
+            2
+        }
+
+        async fn connect(&self, _: usize) -> Result<Idle, Failure> {
+            Ok(Idle)
+        }
+
+        fn usage(&self) -> io::Result<Usage> {
+            Ok(Usage::default())
+        }
+
+        fn starved(&self, entries: usize, hand_overs: usize) -> Option<f64> {
+            (hand_overs * 10 < entries).then(|| hand_overs as f64 / entries as f64)
+        }
+    }
+
+    impl Client for Idle {
+        async fn acquire(&mut self, _: &str) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        async fn release(&mut self, _: bool) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        async fn settle(&mut self) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    fn starved(hand_overs: usize) -> Option<f64> {
+        let time = Duration::from_micros(10);
+        let outcome = Outcome {
+            entries: 1000,
+            overtaken_max: 3,
+            hand_overs: (0..hand_overs).map(|_| time).collect(),
+        };
+        let mut cycle = Measured::new("a", "cycle", 1.0, &Samples::default());
+        let noted = note_course(&mut cycle, &Idle, outcome);
+        assert_eq!((noted.len(), cycle.overtaken), (hand_overs, Some(3)));
+        cycle.starved
+    }
+
+    #[test]
+    fn a_run_in_which_one_node_kept_the_lock_all_the_time_is_starved() {
+        assert_eq!(starved(500), None);
+        assert_eq!(starved(10), Some(0.01));
+        assert_eq!(starved(0), Some(0.0));
+    }
 }

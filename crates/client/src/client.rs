@@ -5,9 +5,10 @@ mod builder;
 pub use builder::ClientBuilder;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use hyper::Method;
 use serde::de::DeserializeOwned;
 use soloist_api::dashboard::Overview;
@@ -57,6 +58,8 @@ pub(crate) struct Inner {
 struct Current {
     node: usize,
     session: Arc<Session>,
+    /// The sessions on other nodes that were left, as far as something keeps them.
+    left: Vec<Weak<Session>>,
 }
 
 impl Drop for Inner {
@@ -240,6 +243,8 @@ impl Client {
         current.node = (current.node + 1) % self.inner.nodes.len();
         let node = Arc::clone(&self.inner.nodes[current.node]);
         current.session = Session::new(node, &self.inner.settings, left);
+        current.left.retain(|session| session.strong_count() > 0);
+        current.left.push(Arc::downgrade(from));
     }
 
     /// Number of answers of the current node that came while a caller was spinning, see
@@ -251,8 +256,17 @@ impl Client {
     /// Waits until the node has answered all cancellations of dropped requests and all releases of
     /// dropped guards, but not longer than `within`. Call this before the program exits: if the
     /// node does not receive these messages, other clients wait until the session expires.
+    ///
+    /// Nodes that the client has left must answer, too, as far as the next node does not end there
+    /// what was left.
     pub async fn settle(&self, within: Duration) {
-        let _ = timeout(within, self.session().settled()).await;
+        let sessions: Vec<Arc<Session>> = {
+            let current = self.inner.current();
+            let left = current.left.iter().filter_map(Weak::upgrade);
+            left.chain([Arc::clone(&current.session)]).collect()
+        };
+        let settled = sessions.iter().map(|session| session.settled());
+        let _ = timeout(within, join_all(settled)).await;
     }
 
     /// Returns the holder of a lock and its waiters.

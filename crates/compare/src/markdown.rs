@@ -38,7 +38,7 @@ fn tables(all: &[Results]) -> String {
         text += &floors(all, placement);
         text += &table(all, placement);
     }
-    text + "\n"
+    text + note(all) + "\n"
 }
 
 /// What the machine can do with this placement, which is measured with the first system.
@@ -76,10 +76,7 @@ fn table(all: &[Results], placement: Placement) -> String {
     for results in all {
         let find = |workload: &str| results.find(&name(placement, workload));
         let mut cells = vec![results.title.clone()];
-        cells.extend(WORKLOADS.map(|workload| {
-            let per_second = |found: &Measured| rate(found.operations_per_second);
-            cell(find(workload.name).map(per_second))
-        }));
+        cells.extend(WORKLOADS.map(|workload| cell(find(workload.name).map(per_second))));
         let hand_over = find(&format!("hand-over of {CONTENDED}"));
         cells.push(cell(hand_over.and_then(median)));
         let contended = find(CONTENDED);
@@ -92,6 +89,26 @@ fn table(all: &[Results], placement: Placement) -> String {
         text += &format!("| {} |\n", cells.join(" | "));
     }
     text
+}
+
+/// A rate, and whether the run shows no contention although it should.
+fn per_second(measured: &Measured) -> String {
+    let starved = match measured.starved {
+        Some(_) => " (starved)",
+        None => "",
+    };
+    rate(measured.operations_per_second) + starved
+}
+
+/// What `(starved)` means, if the tables have it.
+fn note(all: &[Results]) -> &'static str {
+    let mut measured = all.iter().flat_map(|results| &results.measured);
+    match measured.any(|measured| measured.starved.is_some()) {
+        true => {
+            "\n(starved): hardly an entry changed nodes, so the rate is not one of contention.\n"
+        }
+        false => "",
+    }
 }
 
 fn median(measured: &Measured) -> Option<String> {
@@ -141,6 +158,22 @@ mod tests {
         let table = table(&[results], Placement::Free);
         let last = table.lines().last().unwrap();
         assert_eq!(last, format!("| one | 1000 |{}", " – |".repeat(8)));
+    }
+
+    #[test]
+    fn a_starved_run_is_marked_and_explained() {
+        let row = name(Placement::Free, CONTENDED);
+        let samples: Samples = [std::time::Duration::from_micros(50)].into_iter().collect();
+        let mut starved = Measured::new(row, "cycle", 0.001, &samples);
+        let results = |measured: &Measured| Results {
+            title: "one".to_owned(),
+            measured: vec![measured.clone()],
+        };
+        assert!(!tables(&[results(&starved)]).contains("starved"));
+        starved.starved = Some(0.0);
+        let text = tables(&[results(&starved)]);
+        assert!(text.contains("| 1000 (starved) |"), "{text}");
+        assert!(text.contains("\n(starved): "), "{text}");
     }
 
     #[test]

@@ -75,7 +75,11 @@ impl ClientBuilder {
         let session = Session::new(Arc::clone(&nodes[node]), &settings, None);
         let inner = Inner {
             nodes,
-            current: Mutex::new(Current { node, session }),
+            current: Mutex::new(Current {
+                node,
+                session,
+                left: Vec::new(),
+            }),
             runtime: Handle::current(),
             settings,
         };

@@ -60,7 +60,7 @@ impl Drop for Running {
 
 /// Why a conversation ended.
 enum End {
-    /// The session is over: no more requests come, or it expired with nothing to keep.
+    /// The session is over, and no more requests come.
     Closed,
     /// The node has ended the session.
     Session,
@@ -177,13 +177,13 @@ impl Session {
                 self.exchange(&mut state, true);
                 let next = state.update(|machine, now, out| machine.tick(now, out));
                 self.exchange(&mut state, false);
-                if state.is_closing && state.machine.is_idle() {
+                if state.is_closing {
                     self.say_goodbye(&mut state);
-                    return End::Closed;
                 }
                 if state.socket.is_none() {
                     return match state.broken.take() {
                         Some(error) => End::Broken(error),
+                        None if state.is_closing && state.machine.is_idle() => End::Closed,
                         None => End::Session,
                     };
                 }

@@ -15,6 +15,7 @@
 //! - The client releases every grant that nobody waits for any more.
 
 mod answers;
+mod busy;
 mod leaving;
 mod sending;
 #[cfg(test)]
@@ -28,8 +29,12 @@ use std::time::Duration;
 use soloist_api::session::{ClientMessage, Failure, Hello, Left, Numbered, Resume, Secret};
 use soloist_api::{EndReason, Fence, LockName, Loss, Moment, ttl};
 
+use self::busy::Refused;
 use self::welcome::Resumption;
 use super::Settings;
+
+/// Timeout for the answer to `end`.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A request of this client, from its first message until its hold has ended. Its number in the
 /// session may change.
@@ -43,6 +48,8 @@ pub(crate) struct Out {
     pub send: Vec<ClientMessage>,
     /// Requests whose answer, validity or loss may have changed.
     pub changed: Vec<RequestId>,
+    /// Whether [`Machine::tick`] may be due earlier than it said.
+    pub is_sooner: bool,
 }
 
 /// The node broke the protocol.
@@ -124,6 +131,15 @@ enum Unanswered {
     Release(u64, Option<RequestId>),
 }
 
+/// A message that was sent over this connection.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    n: u64,
+    at: Moment,
+    /// The last outcome that it reported as seen.
+    seen: u64,
+}
+
 /// What resuming a session takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
@@ -134,8 +150,9 @@ pub(crate) struct Known {
 }
 
 /// A client's session. `E` is the error with which the caller gives requests up.
-// Methods: messages out in `machine/sending.rs`, answers in `machine/answers.rs`, resuming in
-// `machine/welcome.rs`, moving to another node in `machine/leaving.rs`.
+// Methods: messages out in `machine/sending.rs`, answers in `machine/answers.rs`, refusals because
+// of too many outcomes in `machine/busy.rs`, resuming in `machine/welcome.rs`, moving to another
+// node in `machine/leaving.rs`.
 #[derive(Debug)]
 pub(crate) struct Machine<E> {
     settings: Settings,
@@ -144,6 +161,8 @@ pub(crate) struct Machine<E> {
     is_connected: bool,
     /// Why the client has left the session for another node, if it has. New requests are denied.
     left: Option<E>,
+    /// The last message whose effects the other node takes care of.
+    passed_on: u64,
     /// Whether a hold was lost with the node's lease, or not renewed in time.
     may_be_outside: bool,
     /// The last number that was used.
@@ -155,15 +174,18 @@ pub(crate) struct Machine<E> {
     /// Requests that wait or hold, by the number of their `acquire`.
     by_number: BTreeMap<u64, RequestId>,
     unanswered: BTreeMap<u64, Unanswered>,
-    /// When messages were sent over this connection, from the last one that a promise named.
-    sent: VecDeque<(u64, Moment)>,
+    refused: Refused,
+    /// Messages that were sent over this connection, from the last one that a promise named.
+    sent: VecDeque<Sent>,
     /// From when the last promise counts, and its length.
     promised: (Moment, Duration),
     ping_every: Duration,
     /// How long the session lives without a message.
     expires_in: Duration,
-    /// When the answer to the last ping is late, or `None` if it was answered.
+    /// When the answer to the last ping or to `end` is late, or `None` if it was answered.
     pong_by: Option<Moment>,
+    /// Whether `end` was sent over this connection.
+    is_ending: bool,
     resumption: Option<Resumption>,
 }
 
@@ -185,6 +207,7 @@ impl<E: Clone> Machine<E> {
             known: None,
             is_connected: false,
             left: None,
+            passed_on: 0,
             may_be_outside: false,
             last_n: 0,
             last_id: 0,
@@ -192,11 +215,13 @@ impl<E: Clone> Machine<E> {
             requests: BTreeMap::new(),
             by_number: BTreeMap::new(),
             unanswered: BTreeMap::new(),
+            refused: Refused::default(),
             sent: VecDeque::new(),
             promised: (Moment::default(), Duration::ZERO),
             ping_every: Duration::ZERO,
             expires_in: Duration::ZERO,
             pong_by: None,
+            is_ending: false,
             resumption: None,
         }
     }
@@ -337,8 +362,10 @@ impl<E: Clone> Machine<E> {
     /// Records that the connection broke.
     pub(crate) fn cut(&mut self) {
         self.is_connected = false;
+        self.is_ending = false;
         self.pong_by = None;
         self.sent.clear();
+        self.forget_refused();
         self.resumption = None;
     }
 
@@ -374,11 +401,20 @@ impl<E: Clone> Machine<E> {
         self.by_number.retain(|_, id| waits(id));
     }
 
-    /// Sends a ping if one is due.
+    /// Sends what is due: refused messages again, and a ping.
     pub(crate) fn tick(&mut self, now: Moment, out: &mut Out) -> Next {
         if !self.is_connected {
             return Next::Idle;
         }
+        let again = self.retry_refused(now, out);
+        match (self.ping_if_due(now, out), again) {
+            (Next::Idle, Some(again)) => Next::At(again),
+            (Next::At(next), Some(again)) => Next::At(next.min(again)),
+            (next, _) => next,
+        }
+    }
+
+    fn ping_if_due(&mut self, now: Moment, out: &mut Out) -> Next {
         if let Some(late) = self.pong_by {
             return match late <= now {
                 true => Next::Silent,
@@ -398,11 +434,22 @@ impl<E: Clone> Machine<E> {
         Next::At(self.ping(now, out))
     }
 
-    /// Ends the session. Call this when it has no requests.
+    /// Ends the session. Call this when it has no requests. The node's answer is `closed`; if the
+    /// connection breaks before, the session and its unanswered releases are still there.
     pub(crate) fn say_goodbye(&mut self, now: Moment, out: &mut Out) {
+        if !self.is_connected || self.is_ending {
+            return;
+        }
+        self.is_ending = true;
+        self.pong_by = Some(now + GOODBYE_WITHIN);
         let n = self.next_number();
         let seen = self.seen();
         self.emit(now, n, ClientMessage::End(Numbered { n, seen }), out);
+    }
+
+    /// Whether `end` was sent over this connection.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
     /// Whether there are requests that wait, or holds.
@@ -419,6 +466,12 @@ impl<E: Clone> Machine<E> {
     pub(crate) fn is_settled(&self) -> bool {
         let mut unanswered = self.unanswered.values();
         unanswered.all(|unanswered| matches!(unanswered, Unanswered::Acquire(_)))
+    }
+
+    /// Like [`is_settled`](Machine::is_settled), without what another node takes care of.
+    pub(crate) fn is_settled_here(&self) -> bool {
+        let mut unanswered = self.unanswered.range(self.passed_on + 1..);
+        unanswered.all(|(_, unanswered)| matches!(unanswered, Unanswered::Acquire(_)))
     }
 
     /// Whether the session has expired by all that is known: nothing was promised for its time to

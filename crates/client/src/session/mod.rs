@@ -154,13 +154,13 @@ impl Session {
         .await;
     }
 
-    /// Waits until every release and cancellation was answered.
+    /// Waits until every release and cancellation was answered, or another node takes care of it.
     pub(crate) async fn settled(&self) {
         poll_fn(|context| {
             let mut state = self.state();
             state.update(|machine, now, out| machine.hurry(now, out));
             self.exchange(&mut state, true);
-            if state.machine.is_settled() || state.driver != Driver::Runs {
+            if state.machine.is_settled_here() || state.driver != Driver::Runs {
                 return Poll::Ready(());
             }
             state.settling.push(context.waker().clone());
@@ -172,7 +172,10 @@ impl Session {
 
     /// What another process needs to end the session, once the node has accepted it.
     pub(crate) fn key(&self) -> Option<SessionKey> {
-        let state = self.state();
+        self.key_of(&self.state())
+    }
+
+    fn key_of(&self, state: &State) -> Option<SessionKey> {
         let known = state.machine.known()?;
         Some(SessionKey {
             address: self.node.dialer.address.to_string(),
@@ -184,8 +187,9 @@ impl Session {
     /// Waits until the session has another key than this one, or is closed.
     pub(crate) async fn rekeyed(&self, known: Option<&SessionKey>) {
         poll_fn(|context| {
-            let key = self.key();
+            // One lock for both: a session that begins in between would wake nobody.
             let mut state = self.state();
+            let key = self.key_of(&state);
             if state.is_closing || (key.is_some() && key.as_ref() != known) {
                 return Poll::Ready(());
             }
@@ -235,11 +239,9 @@ impl Session {
         let mut state = self.state();
         state.is_closing = true;
         state.opening.drain(..).for_each(Waker::wake);
-        if !state.machine.has_requests() {
-            // Here and not in the driver's task: the program may exit next. Releases without an
-            // answer were sent before.
-            self.say_goodbye(&mut state);
-        }
+        // Here and not in the driver's task: the program may exit next. If it does not, the driver
+        // reads the answers.
+        self.say_goodbye(&mut state);
         drop(state);
         self.wakers.notify();
     }
@@ -365,28 +367,22 @@ impl Session {
             state.cut(broken.map(|broken| broken.with(&self.node.dialer)));
             self.wakers.notify();
         }
+        if std::mem::take(&mut state.out.is_sooner) {
+            self.wakers.notify();
+        }
         self.wakers.wake_changed(&mut state.out.changed, caller);
-        if !state.settling.is_empty() && state.machine.is_settled() {
+        if !state.settling.is_empty() && state.machine.is_settled_here() {
             state.settling.drain(..).for_each(Waker::wake);
         }
     }
 
-    /// Ends the session at the node, if there is a connection, without waiting for the answer.
+    /// Ends the session at the node, if it has no requests, without waiting for the answer.
+    /// Releases without an answer were sent before, and the node handles messages in their order.
     fn say_goodbye(&self, state: &mut State) {
-        if state.socket.is_none() {
-            return;
+        if !state.machine.has_requests() {
+            state.update(|machine, now, out| machine.say_goodbye(now, out));
+            self.exchange(state, false);
         }
-        state.update(|machine, now, out| machine.say_goodbye(now, out));
-        self.exchange(state, false);
-        if let Some(socket) = state.socket.take() {
-            let is_written = socket.close();
-            if is_written {
-                // The node handles the messages in this order, and answers none of them any more.
-                state.update(|machine, now, out| machine.end(now, out));
-            }
-        }
-        state.cut(None);
-        self.exchange(state, false);
     }
 
     /// Gives up all requests, because nothing keeps the session any more.
@@ -395,9 +391,13 @@ impl Session {
             .node
             .dialer
             .broken("the client's runtime was shut down");
-        if state.is_closing && !state.machine.has_requests() {
-            // The releases of dropped guards were sent before.
+        if state.is_closing {
             self.say_goodbye(state);
+        }
+        if state.machine.is_ending()
+            && let Some(socket) = state.socket.take()
+        {
+            socket.close();
         }
         state.cut(None);
         state.give_up_all(&Arc::new(error));

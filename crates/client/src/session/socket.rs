@@ -162,11 +162,10 @@ impl Socket {
     }
 
     /// Closes the connection, as far as that is possible without waiting. The node reads what was
-    /// sent before. Returns whether that is everything.
-    pub(super) fn close(mut self) -> bool {
+    /// sent before.
+    pub(super) fn close(mut self) {
         self.outgoing.push_back(Message::Close(None));
-        let flushed = self.poll_flush(&mut Context::from_waker(Waker::noop()));
-        matches!(flushed, Poll::Ready(Ok(())))
+        let _ = self.poll_flush(&mut Context::from_waker(Waker::noop()));
     }
 
     /// Sets whether reads ask the kernel, see
@@ -226,10 +225,18 @@ impl Broken {
     pub(super) fn with(self, dialer: &Dialer) -> ClientError {
         match self {
             Broken::Ended => dialer.broken("the node closed it"),
-            Broken::Closed(closed) => refused(closed.code, closed.detail),
+            Broken::Closed(closed) => closed_by(dialer, closed),
             Broken::Io(error) => dialer.broken(error),
             Broken::Garbled(what) => dialer.garbled(what),
         }
+    }
+}
+
+/// The error for a `closed` of the node. After some of them the session can be resumed.
+fn closed_by(dialer: &Dialer, closed: Closed) -> ClientError {
+    match closed.code {
+        Code::TooSlow => dialer.broken(closed.detail),
+        code => refused(code, closed.detail),
     }
 }
 
@@ -249,4 +256,24 @@ pub(crate) fn refused(code: Code, detail: String) -> ClientError {
 fn text(message: &ClientMessage) -> Message {
     let json = serde_json::to_string(message);
     Message::Text(json.expect("it has no part that cannot be encoded").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Target;
+    use crate::client::dialer;
+
+    /// So that requests which wait keep their places.
+    #[test]
+    fn the_session_of_a_client_that_did_not_read_is_resumed() {
+        let target = Target::socket("/nowhere");
+        let dialer = dialer(&target, &target.addresses[0]).unwrap();
+        let error = |code| {
+            let detail = "why".to_owned();
+            Broken::Closed(Closed { code, detail }).with(&dialer)
+        };
+        assert!(error(Code::TooSlow).is_unavailable());
+        assert!(!error(Code::BadMessage).is_unavailable());
+    }
 }

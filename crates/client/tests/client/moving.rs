@@ -80,6 +80,29 @@ async fn a_hold_stays_on_its_node_and_is_released_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settling_waits_for_the_releases_on_a_node_that_was_left() {
+    let mut nodes = Nodes::start_steady(3).await;
+    let observer = nodes.client(2).await;
+    let client = client_of(&nodes, 2).await;
+    let guard = held(&client, "a").await;
+    nodes.cut(0);
+    // The client moves with its next request.
+    held(&client, "b").await.release().await.unwrap();
+    drop(guard);
+    let mut settling = std::pin::pin!(client.settle(TIMEOUT));
+    tokio::select! {
+        biased;
+        () = &mut settling => panic!("its node cannot have answered"),
+        () = std::future::ready(()) => {}
+    }
+    let again = soloist_node::http::serve(&nodes.cluster.nodes[0]).await;
+    nodes.servers[0] = Some(again.unwrap());
+    soon("the release is answered", settling).await;
+    let holder = observer.lock_info("a").await.unwrap().holder;
+    assert!(holder.is_none(), "{holder:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_ends_at_its_deadline_if_no_node_is_left() {
     let mut nodes = Nodes::start(2).await;
     let client = client_of(&nodes, 2).await;

@@ -1,13 +1,16 @@
 //! Tests of broken connections: a request that is sent again remains one request.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use soloist_client::{Client, Guard, Locks, Target};
+use soloist_testing::http_get::metric;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
 
 use crate::{Nodes, held, soon, until, waiting};
 
@@ -119,4 +122,63 @@ async fn a_request_that_is_dropped_is_cancelled_at_once() {
     let next = next.acquire_within(Duration::from_secs(20));
     let next = soon("no other client holds it", next).await;
     next.unwrap().release().await.unwrap();
+}
+
+/// A proxy whose first connection takes everything and passes nothing on, once it `loses` messages.
+/// Then it breaks.
+async fn lose(listener: UnixListener, server: PathBuf, loses: Arc<AtomicBool>) {
+    while let Ok((mut client, _)) = listener.accept().await {
+        let mut node = UnixStream::connect(&server).await.unwrap();
+        let loses = Arc::clone(&loses);
+        tokio::spawn(async move {
+            let (mut asked, mut answered) = ([0; 4096], [0; 4096]);
+            loop {
+                tokio::select! {
+                    read = client.read(&mut asked) => {
+                        let length = read.unwrap_or_default();
+                        if loses.swap(false, Ordering::SeqCst) {
+                            // Long enough for the client to write its last message.
+                            let mut nowhere = tokio::io::sink();
+                            let rest = tokio::io::copy(&mut client, &mut nowhere);
+                            let _ = timeout(Duration::from_millis(300), rest).await;
+                            return;
+                        }
+                        if length == 0 || node.write_all(&asked[..length]).await.is_err() {
+                            return;
+                        }
+                    }
+                    read = node.read(&mut answered) => {
+                        let length = read.unwrap_or_default();
+                        if length == 0 || client.write_all(&answered[..length]).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// The program goes on after it has dropped its client.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_was_lost_with_its_connection_is_sent_again_after_the_client_was_dropped() {
+    let nodes = Nodes::start(1).await;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("lose.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let loses = Arc::new(AtomicBool::new(false));
+    let server = nodes.socket(0).to_owned();
+    tokio::spawn(lose(listener, server, Arc::clone(&loses)));
+    let client = Client::builder().ttl(TTL);
+    let client = client.connect(Target::socket(path)).await.unwrap();
+    let guard = held(&client, "a").await;
+    loses.store(true, Ordering::SeqCst);
+    drop(guard);
+    drop(client);
+    let observer = nodes.client(0).await;
+    held(&observer, "a").await.release().await.unwrap();
+    until("its session has ended", async || {
+        metric(nodes.socket(0), "soloist_sessions") == 1.0
+    })
+    .await;
 }

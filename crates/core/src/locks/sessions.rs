@@ -169,10 +169,9 @@ impl Table {
         self.context.sessions.len()
     }
 
-    /// The message for a push of this table's effects.
-    pub fn session_message(&self, teller: &Teller<'_>, push: SessionPush) -> NodeMessage {
-        let session = self.context.sessions.get(push.session);
-        teller.message(push.session, session, push.push)
+    /// The message for a push of this table's effects, or `None` if the same event made it void.
+    pub fn session_message(&self, teller: &Teller<'_>, push: SessionPush) -> Option<NodeMessage> {
+        teller.message(self.context.sessions.get(push.session), push)
     }
 
     pub(super) fn session(&self, id: SessionId) -> &Session {

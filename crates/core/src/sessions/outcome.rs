@@ -134,69 +134,79 @@ pub struct Teller<'n> {
 
 impl Teller<'_> {
     /// The message for a push. `session` is `None` if it has ended.
+    ///
+    /// Returns `None` if the message has a promise, but the same event has ended the session or
+    /// moved it to another connection: the promise would name a message that was not sent over the
+    /// connection of the push. Nothing is missed: that connection is closed, and the session's next
+    /// one repeats the outcomes.
     pub(crate) fn message(
         &self,
-        id: SessionId,
         session: Option<&Session>,
-        push: Push,
-    ) -> NodeMessage {
-        let promise = self.promise(session);
-        match push {
-            Push::Welcome => match session {
-                Some(session) => NodeMessage::Welcome(self.welcome(id, session)),
-                None => NodeMessage::Closed(Closed {
-                    code: Code::Expired,
-                    detail: "the session has ended".to_owned(),
-                }),
-            },
+        push: SessionPush,
+    ) -> Option<NodeMessage> {
+        let connection = Some(push.connection);
+        let promised = session.filter(|session| session.connection == connection);
+        let promise = |session: &Session| self.promise(session);
+        let message = match push.push {
+            Push::Welcome => NodeMessage::Welcome(self.welcome(push.session, promised?)),
             Push::Outcome(seq, outcome) | Push::LaterOutcome(seq, outcome) => {
-                self.outcome(session, seq, outcome)
+                return self.outcome(promised, seq, outcome);
             }
             Push::Done(n) => NodeMessage::Done(Done { n, seq: None }),
             Push::Refused(failure) => NodeMessage::Error(*failure),
-            Push::Pong(n) => NodeMessage::Pong(Pong { n, promise }),
-            Push::Stopping => NodeMessage::Stopping(Stopping { promise }),
+            Push::Pong(n) => NodeMessage::Pong(Pong {
+                n,
+                promise: promise(promised?),
+            }),
+            Push::Stopping => NodeMessage::Stopping(Stopping {
+                promise: promise(promised?),
+            }),
             Push::Closed(closed) => NodeMessage::Closed(*closed),
-        }
+        };
+        Some(message)
     }
 
-    fn outcome(&self, session: Option<&Session>, seq: u64, outcome: Outcome) -> NodeMessage {
-        let promise = self.promise(session);
-        let over = Promise {
-            valid_for_ms: 0,
-            ..promise
+    fn outcome(
+        &self,
+        session: Option<&Session>,
+        seq: u64,
+        outcome: Outcome,
+    ) -> Option<NodeMessage> {
+        let promise = |session: &Session, n| {
+            let promise = self.promise(session);
+            match session.hold(n) {
+                Some(_) => promise,
+                // A grant that is repeated may have ended since. `lost` follows.
+                None => Promise {
+                    valid_for_ms: 0,
+                    ..promise
+                },
+            }
         };
-        let is_held = |n| session.is_some_and(|session| session.hold(n).is_some());
-        match outcome {
+        let message = match outcome {
             Outcome::Granted { n, fence } => NodeMessage::Granted(Granted {
                 n,
                 seq,
                 fence,
-                // A grant that is repeated may have ended since. `lost` follows.
-                promise: if is_held(n) { promise } else { over },
+                promise: promise(session?, n),
             }),
             Outcome::Lost { hold, reason } => NodeMessage::Lost(Lost {
                 hold,
                 seq,
                 reason,
-                promise: if is_held(hold) { promise } else { over },
+                promise: promise(session?, hold),
             }),
             Outcome::Done { n } => NodeMessage::Done(Done { n, seq: Some(seq) }),
             Outcome::Failed(failure) => NodeMessage::Error(Failure {
                 seq: Some(seq),
                 ..*failure
             }),
-        }
+        };
+        Some(message)
     }
 
     /// How long the session's holds are certain, as the client counts it.
-    fn promise(&self, session: Option<&Session>) -> Promise {
-        let Some(session) = session else {
-            return Promise {
-                after: 0,
-                valid_for_ms: 0,
-            };
-        };
+    fn promise(&self, session: &Session) -> Promise {
         let (after, heard) = session.heard();
         let until = [Some(session.life.deadline()), self.valid_until];
         let until = until.into_iter().flatten().min().unwrap_or(heard);
@@ -224,7 +234,7 @@ impl Teller<'_> {
             epoch: self.epoch,
             ping_every_ms: milliseconds(ttl::renew_after(shortest)).max(1),
             expires_in_ms: milliseconds(session.life.ttl()),
-            promise: self.promise(Some(session)),
+            promise: self.promise(session),
             handled: session.handled(),
             last_seq: session.seq(),
             holds: holds.collect(),

@@ -27,8 +27,10 @@ pub(crate) struct Session {
     pub life: Lifetime,
     /// Requests that wait, and holds, by number.
     pub requests: BTreeMap<u64, Request>,
-    /// Outcomes that the client has not seen, in order.
+    /// Outcomes that the client has not seen, in order. Their numbers follow each other.
     unseen: VecDeque<Kept>,
+    /// The number of the outcome in `unseen` that answers a message, by the message's number.
+    answers: BTreeMap<u64, u64>,
     /// The number of the last outcome.
     seq: u64,
 }
@@ -96,6 +98,7 @@ impl Session {
             life: Lifetime::new(now, ttl),
             requests: BTreeMap::new(),
             unseen: VecDeque::new(),
+            answers: BTreeMap::new(),
             seq: 0,
         }
     }
@@ -134,7 +137,10 @@ impl Session {
 
     /// Forgets the outcomes that the client has seen. Returns whether there were that many.
     pub(super) fn see(&mut self, seen: u64) -> bool {
-        while self.unseen.front().is_some_and(|kept| kept.seq <= seen) {
+        while let Some(kept) = self.unseen.front().filter(|kept| kept.seq <= seen) {
+            if let Some(n) = kept.outcome.n() {
+                self.answers.remove(&n);
+            }
             self.unseen.pop_front();
         }
         seen <= self.seq
@@ -144,6 +150,9 @@ impl Session {
     pub(super) fn keep(&mut self, asked: Asked, outcome: Outcome) -> u64 {
         self.seq += 1;
         let seq = self.seq;
+        if let Some(n) = outcome.n() {
+            self.answers.insert(n, seq);
+        }
         self.unseen.push_back(Kept {
             seq,
             asked,
@@ -160,8 +169,9 @@ impl Session {
     /// What is known of a number that was handled before: what was asked, and its outcome if that
     /// is kept.
     pub(crate) fn known(&self, n: u64) -> Option<(Asked, Option<&Kept>)> {
-        let is_about = |kept: &&Kept| kept.outcome.n() == Some(n);
-        if let Some(kept) = self.unseen.iter().find(is_about) {
+        if let Some(seq) = self.answers.get(&n) {
+            let first = self.unseen.front().map_or(0, |kept| kept.seq);
+            let kept = &self.unseen[(seq - first) as usize];
             return Some((kept.asked.clone(), Some(kept)));
         }
         let request = self.requests.get(&n)?;

@@ -100,7 +100,8 @@ impl Session {
         // The node may have stopped.
         let id = opened.ok()?;
         let welcome = pushes.pop().expect("a welcome");
-        let NodeMessage::Welcome(welcome) = cluster.tables[node].session_message(&teller, welcome)
+        let Some(NodeMessage::Welcome(welcome)) =
+            cluster.tables[node].session_message(&teller, welcome)
         else {
             panic!("no welcome");
         };

@@ -116,7 +116,7 @@ fn told(table: &Table, out: &mut Effects) -> Vec<NodeMessage> {
     };
     let pushes = std::mem::take(&mut out.pushes).into_iter();
     pushes
-        .map(|push| table.session_message(&teller, push))
+        .filter_map(|push| table.session_message(&teller, push))
         .collect()
 }
 
@@ -236,6 +236,25 @@ fn a_number_is_used_once() {
     };
     assert_eq!((welcome.handled, welcome.last_seq, granted.n), (5, 3, 5));
     assert_eq!(welcome.holds[0].lock, "b");
+}
+
+#[test]
+fn a_number_that_is_sent_again_gets_its_own_outcome_among_many() {
+    let mut desk = Desk::new();
+    let told: Vec<_> = (1..=100)
+        .map(|n| desk.send(acquire(n, &format!("lock {n}"))))
+        .collect();
+    desk.send(ping(101, Some(40)));
+    for n in 41..=100 {
+        let again = desk.send(acquire(n, &format!("lock {n}")));
+        let ([NodeMessage::Granted(first)], [NodeMessage::Granted(again)]) =
+            (&told[n as usize - 1][..], &again[..])
+        else {
+            panic!("{again:?}");
+        };
+        assert_eq!((again.n, again.seq, again.fence), (n, n, first.fence));
+    }
+    assert_eq!(desk.send(acquire(40, "lock 40")), []);
 }
 
 #[test]
@@ -375,6 +394,44 @@ fn a_draining_node_extends_nothing_and_ends_no_hold_before_its_promise() {
     assert_eq!(desk.table.holds(), 1);
     desk.pass(seconds(1));
     assert_eq!(desk.table.holds(), 0);
+}
+
+/// The machine slept for longer than the time to live. The first event after that takes the holds
+/// and ends the session.
+#[test]
+fn a_session_that_ends_in_the_event_of_a_loss_is_told_of_its_end_alone() {
+    let mut desk = Desk::new();
+    desk.send(acquire(1, "a"));
+    desk.send(acquire(2, "a"));
+    let (session, connection) = (desk.session, desk.connection);
+    desk.now = desk.now + TTL;
+    let (_, told) = desk.act(|table, now, out| {
+        table.lose(now, out);
+        table.receive_from_session(now, session, connection, ping(3, None), out)
+    });
+    assert_eq!(code(&told), Some(Code::Expired), "{told:?}");
+}
+
+/// The client of the first connection has not sent what the promises of the second one name.
+#[test]
+fn a_connection_that_is_cut_by_a_resume_is_promised_nothing_more() {
+    let mut desk = Desk::new();
+    desk.send(acquire(1, "a"));
+    let (session, secret) = (desk.session, desk.welcome.secret.0.parse().unwrap());
+    let (_, told) = desk.act(|table, now, out| {
+        table.lose(now, out);
+        table.resume_session(now, session, secret, &me(), 1, ConnectionId(1), out)
+    });
+    let [
+        NodeMessage::Closed(closed),
+        NodeMessage::Welcome(welcome),
+        NodeMessage::Lost(lost),
+    ] = &told[..]
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((closed.code, welcome.last_seq), (Code::Resumed, 2));
+    assert_eq!((lost.hold, lost.promise.after), (1, 0));
 }
 
 #[test]

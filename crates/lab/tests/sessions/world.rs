@@ -266,8 +266,9 @@ impl State {
                 lease: Lease::default(),
             };
             let number = push.connection.0 as usize;
-            let message = self.tables[node].session_message(&teller, push);
-            self.deliver_down(number, message);
+            if let Some(message) = self.tables[node].session_message(&teller, push) {
+                self.deliver_down(number, message);
+            }
         }
     }
 

@@ -8,9 +8,10 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
 
-use super::Api;
 use super::error::Failure;
+use super::lengths::TooLong;
 use super::request::Params;
+use super::{Api, lengths};
 use crate::Node;
 use crate::node::Events;
 use crate::node::all_events::{AllEvents, NotACursor};
@@ -66,6 +67,15 @@ pub(super) async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
+/// Why events cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CannotWatch {
+    #[error(transparent)]
+    Prefix(#[from] TooLong),
+    #[error(transparent)]
+    Cursor(#[from] NotACursor),
+}
+
 /// What a client watches.
 pub(super) enum Watching {
     /// The events of this node, of locks with this prefix.
@@ -80,11 +90,12 @@ impl Watching {
         all: bool,
         prefix: String,
         after: Option<&str>,
-    ) -> Result<Self, NotACursor> {
-        match all {
-            true => node.all_events(prefix, after).map(Watching::All),
-            false => Ok(Watching::This(node.events(), prefix)),
-        }
+    ) -> Result<Self, CannotWatch> {
+        lengths::check("prefix", Some(&prefix))?;
+        Ok(match all {
+            true => Watching::All(node.all_events(prefix, after)?),
+            false => Watching::This(node.events(), prefix),
+        })
     }
 
     /// Waits until no later event is missed. Cancel safe.

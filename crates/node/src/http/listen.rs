@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::auth::Token;
+use super::progress::{Counted, Written};
 use super::session::{Line, LineKind};
 use crate::config::ApiTcp;
 use soloist_core::locks::Client;
@@ -280,6 +281,7 @@ impl Door {
             kind,
             process,
             stranger: Arc::clone(stranger),
+            written: Written::default(),
             _task: self.tasks.token(),
         }
     }
@@ -290,6 +292,7 @@ impl Door {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let stream = Counted::new(stream, line.written.clone());
         let mut stream = BufReader::with_capacity(FIRST_BYTES_MAX, stream);
         let first = tokio::time::timeout(FIRST_BYTES_WITHIN, stream.fill_buf());
         if !matches!(first.await, Ok(Ok([_, ..]))) {

@@ -9,7 +9,7 @@ use soloist_api::{AcquireRequest, Hold, LockInfo, LockList, check_owner};
 
 use super::error::Failure;
 use super::request::{Content, Name, Params, Who, wait};
-use super::{Api, holds};
+use super::{Api, holds, lengths};
 use crate::Moment;
 use crate::node::acquire::{IfDropped, NotAcquired, Obstacle, earlier, held_by, unknown};
 use soloist_core::locks::{HoldError, LockRequest};
@@ -144,6 +144,11 @@ pub(super) struct After {
         (status = 400, description = "Invalid query", body = soloist_api::Error),
     ),
 ))]
-pub(super) async fn locks(State(api): State<Api>, Params(from): Params<After>) -> Json<LockList> {
-    Json(api.node.lock_list(from.after).await)
+pub(super) async fn locks(
+    State(api): State<Api>,
+    Params(from): Params<After>,
+) -> Result<Json<LockList>, Failure> {
+    let checked = lengths::check("cursor", from.after.as_deref());
+    checked.map_err(|error| Failure::bad_request(error.to_string()))?;
+    Ok(Json(api.node.lock_list(from.after).await))
 }

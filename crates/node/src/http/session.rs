@@ -26,6 +26,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::Failure;
 use super::locks::ANONYMOUS;
+use super::progress::Written;
 use super::request::Who;
 use super::{Api, origin};
 use crate::node::sessions::{Newcomer, Outgoing, Returning};
@@ -39,7 +40,7 @@ use soloist_transport::Stranger;
 /// Timeout for the client's hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 
-/// Timeout for a write. A client that does not read for that long is cut.
+/// A client that reads nothing for this long, although there is something to read, is cut.
 const WRITE_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long to wait for a client to close its side, so that it reads the last message.
@@ -57,6 +58,8 @@ pub(super) struct Line {
     pub process: Option<i32>,
     /// Keeps the connection's slot.
     pub stranger: Arc<Stranger>,
+    /// What was written to it.
+    pub written: Written,
     /// The API waits for this before it has stopped.
     pub _task: TaskTrackerToken,
 }
@@ -181,7 +184,14 @@ async fn greet(
         let ttl = ttl.unwrap_or(shared.config.ttl.default);
         tokio::spawn(left::end(api.clone(), principal, left, ttl));
     }
-    Ok(SessionConnection::new(api.clone(), id, session, outgoing))
+    let written = line.written.clone();
+    Ok(SessionConnection::new(
+        api.clone(),
+        id,
+        session,
+        outgoing,
+        written,
+    ))
 }
 
 fn opened(

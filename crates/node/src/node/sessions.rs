@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use soloist_api::session::{ClientMessage, NodeMessage};
+use soloist_api::session::{ClientMessage, Code, NodeMessage};
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -15,14 +15,17 @@ use soloist_core::epochs::member::MemberState;
 use soloist_core::locks::{Client, NoSuchSession, Remaining, RequestError};
 use soloist_core::sessions::{ConnectionId, SessionId, SessionSecret, Teller};
 
-/// Maximum number of messages that wait to be written to a client. A connection with more is
-/// closed. Outcomes are kept by the session, so nothing is lost.
-const WAITING_MAX: usize = 1 << 14;
+/// Maximum number of messages that a connection takes at a time. The others can still be dropped.
+const PORTION: usize = 1 << 10;
 
 /// Maximum number of messages that wait because no caller waits for them.
 const HELD_BACK_MAX: usize = 64;
 
 /// Messages that wait to be written to a client's connection.
+///
+/// Their number needs no limit of its own. A connection handles no further messages of its client
+/// while it cannot write, so what is added then is about requests and holds that the session had
+/// before. They have quotas, and each has few outcomes.
 #[derive(Default)]
 pub(crate) struct Outgoing {
     messages: Mutex<Queue>,
@@ -32,7 +35,6 @@ pub(crate) struct Outgoing {
 #[derive(Default)]
 struct Queue {
     messages: VecDeque<NodeMessage>,
-    is_full: bool,
     /// Whether the messages are to be written now.
     is_due: bool,
 }
@@ -45,17 +47,25 @@ impl Outgoing {
     /// Adds a message. One that `may_wait` is written together with the next that may not.
     fn push(&self, message: NodeMessage, may_wait: bool) {
         let mut queue = self.queue();
-        if queue.messages.len() >= WAITING_MAX {
-            queue.is_full = true;
-        } else {
-            queue.messages.push_back(message);
+        if let NodeMessage::Closed(closed) = &message
+            && closed.code == Code::Resumed
+        {
+            // The session's next connection repeats the outcomes. Clients that resume again and
+            // again and never read must not fill the memory.
+            queue.messages.clear();
         }
+        queue.messages.push_back(message);
         queue.is_due |= !may_wait || queue.messages.len() >= HELD_BACK_MAX;
         let is_due = queue.is_due;
         drop(queue);
         if is_due {
             self.ready.notify_one();
         }
+    }
+
+    /// Drops all messages.
+    pub(crate) fn clear(&self) {
+        self.queue().messages.clear();
     }
 
     /// Makes messages that may wait due.
@@ -68,14 +78,22 @@ impl Outgoing {
         self.ready.notified().await;
     }
 
-    /// Takes all messages if they are to be written now, or if others are anyway. Returns whether
-    /// some were dropped because there were too many.
+    /// Takes messages if they are to be written now, or if others are anyway. Returns whether there
+    /// are more.
     pub(crate) fn take(&self, messages: &mut VecDeque<NodeMessage>, writes_anyway: bool) -> bool {
         let mut queue = self.queue();
-        if std::mem::take(&mut queue.is_due) || writes_anyway {
-            messages.append(&mut queue.messages);
+        if !queue.is_due && !writes_anyway {
+            return false;
         }
-        queue.is_full
+        if queue.messages.len() > PORTION {
+            messages.extend(queue.messages.drain(..PORTION));
+            queue.is_due = true;
+            return true;
+        }
+        messages.append(&mut queue.messages);
+        queue.messages.shrink_to(PORTION);
+        queue.is_due = false;
+        false
     }
 }
 
@@ -241,8 +259,9 @@ impl NodeState {
         for push in self.effects.locks.pushes.drain(..) {
             if let Some(outgoing) = self.connections.get(&push.connection) {
                 let may_wait = push.push.may_wait();
-                let message = self.part.table().session_message(&teller, push);
-                outgoing.push(message, may_wait);
+                if let Some(message) = self.part.table().session_message(&teller, push) {
+                    outgoing.push(message, may_wait);
+                }
             }
         }
     }
@@ -260,7 +279,7 @@ pub(crate) struct LeftSession {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use soloist_api::session::Done;
+    use soloist_api::session::{Closed, Done};
 
     use super::*;
 
@@ -287,6 +306,41 @@ mod tests {
         outgoing.push(done(4), true);
         assert_eq!(taken(&outgoing, false), []);
         assert_eq!(taken(&outgoing, true), [done(4)]);
+    }
+
+    #[test]
+    fn very_many_messages_are_taken_in_portions() {
+        let outgoing = Outgoing::default();
+        let count = 20 * PORTION as u64 + 1;
+        for n in 1..=count {
+            outgoing.push(done(n), false);
+        }
+        let (mut all, mut takes) = (Vec::new(), 0);
+        let mut messages = VecDeque::new();
+        loop {
+            let are_more = outgoing.take(&mut messages, false);
+            assert!(messages.len() <= PORTION);
+            all.extend(messages.drain(..));
+            takes += 1;
+            if !are_more {
+                break;
+            }
+        }
+        assert_eq!(takes, 21);
+        assert!(all.into_iter().eq((1..=count).map(done)));
+        assert_eq!(taken(&outgoing, false), []);
+    }
+
+    #[test]
+    fn a_connection_that_is_cut_by_a_resume_keeps_nothing_but_its_end() {
+        let outgoing = Outgoing::default();
+        outgoing.push(done(1), false);
+        let resumed = NodeMessage::Closed(Closed {
+            code: Code::Resumed,
+            detail: String::new(),
+        });
+        outgoing.push(resumed.clone(), false);
+        assert_eq!(taken(&outgoing, false), [resumed]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Sessions over real sockets.
 
 mod hostile;
+mod many;
 mod memory;
 mod moving;
 mod python;

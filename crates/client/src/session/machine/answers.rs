@@ -21,7 +21,7 @@ impl<E: Clone> Machine<E> {
             NodeMessage::Done(done) => self.done(&done, out),
             NodeMessage::Error(failure) => self.failed(now, failure, out),
             NodeMessage::Pong(pong) => {
-                self.pong_by = None;
+                self.pong_by = self.pong_by.filter(|_| self.is_ending);
                 let until = self.until(pong.promise)?;
                 self.extend(now, until, length(pong.promise), out);
             }
@@ -126,19 +126,15 @@ impl<E: Clone> Machine<E> {
         if let Some(seq) = failure.seq {
             self.read(seq);
         }
-        let Some(unanswered) = self.unanswered.remove(&failure.n) else {
+        let Some(unanswered) = self.unanswered.get(&failure.n).copied() else {
             return;
         };
         if failure.code == Code::Busy {
-            return self.send_again(now, failure.n, unanswered, out);
+            return self.refused_as_busy(now, failure, unanswered, out);
         }
+        self.unanswered.remove(&failure.n);
         match unanswered {
-            Unanswered::Acquire(id) => {
-                self.by_number.remove(&failure.n);
-                let request = self.requests.get_mut(&id).expect("its acquire waits");
-                request.state = State::Denied(Denial::Refused(failure));
-                out.changed.push(id);
-            }
+            Unanswered::Acquire(id) => self.deny(id, failure, out),
             Unanswered::Release(_, Some(id)) => {
                 let reason = failure.reason.unwrap_or(EndReason::Forgotten);
                 self.finish(id, Err((reason, now)), out);

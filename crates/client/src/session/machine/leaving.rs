@@ -28,14 +28,19 @@ impl<E: Clone> Machine<E> {
             Unanswered::Release(hold, _) => Some(*hold),
             Unanswered::Acquire(_) | Unanswered::Cancel(_) => None,
         });
+        let release: Vec<u64> = releases.collect();
+        let are_all_named = release.len() <= RELEASES_MAX;
         let left = self.known.as_ref().map(|known| Left {
             node: known.node.clone(),
             session: known.session.clone(),
             secret: known.secret.clone(),
             seen: self.seen,
-            release: releases.take(RELEASES_MAX).collect(),
+            release: release.into_iter().take(RELEASES_MAX).collect(),
         });
         self.give_up(now, error, |_| true, out);
+        if are_all_named {
+            self.passed_on = self.last_n;
+        }
         left
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use soloist_api::session::{Acquire, Cancel, ClientMessage, Numbered, Promise, Release};
 use soloist_api::{Moment, ttl};
 
-use super::{Machine, Out, Unanswered, Violation, Wait, milliseconds};
+use super::{Machine, Out, Sent, Unanswered, Violation, Wait, milliseconds};
 
 impl<E: Clone> Machine<E> {
     pub(super) fn seen(&self) -> Option<u64> {
@@ -73,9 +73,13 @@ impl<E: Clone> Machine<E> {
 
     /// Asks for the answers that the node holds back, unless that is under way.
     pub(crate) fn hurry(&mut self, now: Moment, out: &mut Out) {
-        let is_held_back = |unanswered| matches!(unanswered, &Unanswered::Release(_, None));
-        if self.is_connected && self.pong_by.is_none() && self.unanswered.values().any(is_held_back)
-        {
+        if !self.is_connected || self.pong_by.is_some() {
+            return;
+        }
+        let is_held_back = |(n, unanswered): (&u64, &Unanswered)| {
+            matches!(unanswered, Unanswered::Release(_, None)) && !self.is_refused(*n)
+        };
+        if self.unanswered.iter().any(is_held_back) {
             self.ping(now, out);
         }
     }
@@ -93,20 +97,26 @@ impl<E: Clone> Machine<E> {
     }
 
     pub(super) fn emit(&mut self, now: Moment, n: u64, message: ClientMessage, out: &mut Out) {
-        self.sent.push_back((n, now));
+        self.note_sent(n, now);
         out.send.push(message);
+    }
+
+    /// Records that a message is sent over this connection, with all that was read.
+    pub(super) fn note_sent(&mut self, n: u64, at: Moment) {
+        let seen = self.seen;
+        self.sent.push_back(Sent { n, at, seen });
     }
 
     /// Until when a promise lasts. Forgets when earlier messages were sent: later promises name
     /// later ones.
     pub(super) fn until(&mut self, promise: Promise) -> Result<Moment, Violation> {
-        while self.sent.len() > 1 && self.sent[1].0 <= promise.after {
+        while self.sent.len() > 1 && self.sent[1].n <= promise.after {
             self.sent.pop_front();
         }
         match self.sent.front() {
-            Some((n, sent)) if *n == promise.after => {
-                self.promised = (*sent, Duration::from_millis(promise.valid_for_ms));
-                Ok(promise.until(*sent))
+            Some(sent) if sent.n == promise.after => {
+                self.promised = (sent.at, Duration::from_millis(promise.valid_for_ms));
+                Ok(promise.until(sent.at))
             }
             _ => Err(Violation(format!(
                 "a promise counts from message {}, which was not sent or named too late",

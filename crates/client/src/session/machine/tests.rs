@@ -6,7 +6,9 @@ use soloist_api::session::{
 
 use super::*;
 
+mod busy;
 mod leaving;
+mod random;
 mod resuming;
 
 type Client = Machine<&'static str>;

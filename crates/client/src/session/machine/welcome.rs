@@ -25,7 +25,7 @@ impl<E: Clone> Machine<E> {
     pub(crate) fn welcome(&mut self, now: Moment, sent: Moment, welcome: Welcome, out: &mut Out) {
         self.is_connected = true;
         self.sent.clear();
-        self.sent.push_back((0, sent));
+        self.note_sent(0, sent);
         self.pong_by = None;
         self.ping_every = Duration::from_millis(welcome.ping_every_ms.max(1));
         // The promise of `welcome` counts from the hello, also if the node says otherwise.

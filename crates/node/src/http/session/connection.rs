@@ -17,7 +17,8 @@ use soloist_api::session::{
 use tokio::time::timeout;
 
 use super::super::events::Watching;
-use super::super::{Api, cluster};
+use super::super::progress::Written;
+use super::super::{Api, cluster, lengths};
 use super::attempts::Attempts;
 use super::{CLOSE_WITHIN, WRITE_WITHIN, closed, stopping};
 use crate::Moment;
@@ -46,6 +47,7 @@ pub(super) struct SessionConnection {
     session: SessionId,
     /// Messages of the lock table. They go before all others.
     outgoing: Arc<Outgoing>,
+    /// The ones to write next.
     urgent: VecDeque<NodeMessage>,
     /// Answers to queries, and events.
     later: VecDeque<NodeMessage>,
@@ -58,6 +60,7 @@ pub(super) struct SessionConnection {
     listing: Option<Listing>,
     /// The looks of this listing, of earlier ones and of queries.
     looks: Looks,
+    written: Written,
 }
 
 impl Drop for SessionConnection {
@@ -75,6 +78,7 @@ impl SessionConnection {
         id: ConnectionId,
         session: SessionId,
         outgoing: Arc<Outgoing>,
+        written: Written,
     ) -> Self {
         SessionConnection {
             attempts: Attempts::new(api.clone(), session),
@@ -90,14 +94,21 @@ impl SessionConnection {
             following: None,
             listing: None,
             looks: Looks::default(),
+            written,
         }
     }
 
     /// Serves the connection. Returns why it is to be closed, or `None` if the client is gone.
     pub(super) async fn converse(mut self, socket: &mut WebSocket) -> Option<Closed> {
-        match self.serve(socket).await {
-            Ok(()) => None,
-            Err(end) => end,
+        let end = self.serve(socket).await.err().flatten()?;
+        if end.code == Code::TooSlow {
+            return Some(end);
+        }
+        // What was told before, also what may wait: no later message would bring it.
+        self.outgoing.flush();
+        match self.write(socket).await {
+            Err(Some(end)) => Some(end),
+            Ok(()) | Err(None) => Some(end),
         }
     }
 
@@ -107,12 +118,7 @@ impl SessionConnection {
             let api = self.api.clone();
             tokio::select! {
                 biased;
-                () = api.stopping.cancelled() => {
-                    // No later message would bring the answers that may wait.
-                    self.outgoing.flush();
-                    self.write(socket).await?;
-                    return Err(Some(stopping()));
-                }
+                () = api.stopping.cancelled() => return Err(Some(stopping())),
                 () = self.outgoing.ready() => {}
                 // Before further messages, of which there may always be one.
                 Some(answer) = self.jobs.next(), if !self.jobs.is_empty() => {
@@ -154,6 +160,7 @@ impl SessionConnection {
                 }
                 // Nobody reads the answers.
                 self.later.clear();
+                self.outgoing.clear();
             }
         };
         let _ = timeout(CLOSE_WITHIN, rest).await;
@@ -204,7 +211,9 @@ impl SessionConnection {
             },
             ClientMessage::Locks(query) => {
                 let prefix = query.prefix.unwrap_or_default();
-                if let Err(error) = check_prefix(&prefix) {
+                let checked = lengths::check("prefix", Some(&prefix));
+                let checked = checked.and(lengths::check("cursor", query.after.as_deref()));
+                if let Err(error) = checked {
                     return self.later.push_back(bad_request(query.n, &error));
                 }
                 let n = query.n;
@@ -248,7 +257,7 @@ impl SessionConnection {
                 return self.later.push_back(done(unwatch.n));
             }
             ClientMessage::List(query) => {
-                if let Err(error) = check_prefix(query.prefix.as_deref().unwrap_or_default()) {
+                if let Err(error) = lengths::check("prefix", query.prefix.as_deref()) {
                     return self.later.push_back(bad_request(query.n, &error));
                 }
                 self.later.push_back(done(query.n));
@@ -274,19 +283,32 @@ impl SessionConnection {
         }
     }
 
-    /// Writes everything that is ready, in one write if it fits the buffer.
+    /// Writes everything that is ready.
     async fn write(&mut self, socket: &mut WebSocket) -> Result<(), Option<Closed>> {
-        let writes_anyway = !self.later.is_empty();
-        let is_full = self.outgoing.take(&mut self.urgent, writes_anyway);
-        if is_full {
-            return Err(Some(too_slow()));
+        loop {
+            let writes_anyway = !self.later.is_empty();
+            let are_more = self.outgoing.take(&mut self.urgent, writes_anyway);
+            self.write_some(socket, !are_more).await?;
+            if !are_more {
+                return Ok(());
+            }
         }
-        if self.urgent.is_empty() && self.later.is_empty() {
+    }
+
+    /// Writes the urgent messages, and the others if `is_last` is set: in one write if they fit the
+    /// buffer.
+    async fn write_some(
+        &mut self,
+        socket: &mut WebSocket,
+        is_last: bool,
+    ) -> Result<(), Option<Closed>> {
+        let later = if is_last { self.later.len() } else { 0 };
+        if self.urgent.is_empty() && later == 0 {
             return Ok(());
         }
         let mut end = None;
         let writing = async {
-            for message in self.urgent.drain(..).chain(self.later.drain(..)) {
+            for message in self.urgent.drain(..).chain(self.later.drain(..later)) {
                 match &message {
                     NodeMessage::Granted(granted) => self.attempts.decided(granted.n),
                     NodeMessage::Error(failure) => self.attempts.decided(failure.n),
@@ -300,23 +322,22 @@ impl SessionConnection {
             }
             socket.flush().await
         };
-        match timeout(WRITE_WITHIN, writing).await {
-            Ok(Ok(())) => match end {
+        match self.written.unless_stuck(WRITE_WITHIN, writing).await {
+            Some(Ok(())) => match end {
                 Some(_) => Err(end),
                 None => Ok(()),
             },
-            Ok(Err(error)) => {
+            Some(Err(error)) => {
                 tracing::debug!("a session's connection ended: {error}");
                 self.handle_rest(socket).await;
                 Err(None)
             }
-            Err(_) => Err(Some(too_slow())),
+            None => {
+                let detail = "the client does not read its messages";
+                Err(Some(closed(Code::TooSlow, detail)))
+            }
         }
     }
-}
-
-fn too_slow() -> Closed {
-    closed(Code::TooSlow, "the client does not read its messages")
 }
 
 /// What a client watches.
@@ -352,18 +373,6 @@ async fn next_rows(listing: &mut Option<Listing>) -> NodeMessage {
     match listing {
         Some(listing) => NodeMessage::Listed(listing.next().await),
         None => std::future::pending().await,
-    }
-}
-
-/// Refuses a prefix that no lock can have. Looks at the locks keep it.
-fn check_prefix(prefix: &str) -> Result<(), String> {
-    let (bytes, most) = (prefix.len(), LockName::LEN_MAX);
-    match bytes <= most {
-        true => Ok(()),
-        false => Err(format!(
-            "the prefix has {bytes} bytes, and names of locks have at most {most}: use a shorter \
-             prefix"
-        )),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests that may not wait, and queries: they take a while, and hold up nothing else.
 
 use serde_json::{Value, json};
-use soloist_api::session::{Code, NodeMessage};
+use soloist_api::session::{Code, LocksAnswer, NodeMessage};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::Socket;
@@ -68,6 +68,40 @@ async fn a_ping_is_answered_while_very_many_requests_are_not_decided() {
 }
 
 /// Queries beyond those that are handled and those that wait are refused. Nothing else is.
+#[tokio::test]
+async fn queries_with_texts_that_are_longer_than_any_name_are_refused() {
+    let served = served(1).await;
+    let (mut socket, _) = Socket::start(&served.https[0]).await;
+    let (long, longest) = ("x".repeat(257), "x".repeat(256));
+    for query in [
+        json!({ "locks": { "n": 1, "prefix": long } }),
+        json!({ "locks": { "n": 2, "sort": "wait", "prefix": long } }),
+        json!({ "locks": { "n": 3, "after": long } }),
+        json!({ "watch": { "n": 4, "prefix": long } }),
+        json!({ "watch": { "n": 5, "all": true, "prefix": long } }),
+    ] {
+        socket.send(query).await;
+        let (code, detail) = socket.error().await;
+        assert_eq!(code, Code::BadRequest);
+        assert!(
+            detail.contains("has 257 bytes, and names of locks have at most 256: use"),
+            "{detail}"
+        );
+    }
+    let query = json!({ "locks": { "n": 6, "prefix": longest, "after": longest } });
+    socket.send(query).await;
+    let answer = socket.next().await;
+    assert!(
+        matches!(answer, NodeMessage::Locks(LocksAnswer { n: 6, .. })),
+        "{answer:?}"
+    );
+    for path in ["/v1/locks?after=", "/v1/events?prefix="] {
+        let answer = served.https[0].get(&format!("{path}{long}")).await;
+        assert!(answer.error(400).detail.contains("has 257 bytes"));
+    }
+    served.stop().await;
+}
+
 #[tokio::test]
 async fn queries_are_refused_while_too_many_wait() {
     let served = served(2).await;
