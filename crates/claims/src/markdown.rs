@@ -10,7 +10,9 @@ const HEAD: &str = "\
 # What the papers claim, and what holds
 
 `soloist lab claims --markdown` writes this page, and a test compares it with a fresh run.
-The claims are in our words; verdicts and figures are computed, never written by hand.
+The claims are in our words.
+Figures and the verdicts *holds*, *withstood*, *holds after repair* and *fails* are computed; where such a verdict rests on reading or counting instead, its row says so.
+That a claim is open (the last three verdicts below) is our judgement.
 Each claim is examined by the simulator, by a search of every interleaving, or by random runs of small clusters.
 The last column is a command or a scenario that shows it; `soloist lab claims --paper P --section S` examines the claims of one section again.
 
@@ -26,8 +28,10 @@ The last three say what would decide the claim.
 
 A search visits every interleaving of a small cluster; a measurement is of the loads, delays and sizes that it names.
 Unless said otherwise, delays are exponential with mean 1, a node stays inside for one delay, and seeds start at 1.
-A measured mean is followed by its 99.9 % interval, as in 3.28 ± 0.02: Student's t over 10 replications, after a warm-up that was checked.
+A measured mean is followed by its 99.9 % interval, as in 3.28 ± 0.02: Student's t over 10 replications, after a warm-up that passed the check of [lab.md](lab.md#how-it-measures).
+This page and [reproduced.md](reproduced.md) have about 400 such intervals, so the chance that at least one of them misses its mean is about a third.
 A claim is judged by the end of the interval that speaks against it, never by the mean alone.
+An exact value is confirmed if the interval contains it and reaches at most 5 % to either side: a wider one is refused, because noise alone would let it contain more.
 Where two algorithms are compared under the same load and seeds, they see the same demand, and the interval of their paired differences decides.
 Commands with `--seeds 1` show one run from start to end: for exact counts, for maxima, and for yes or no.
 ";

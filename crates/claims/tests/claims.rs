@@ -94,11 +94,44 @@ fn the_errata_have_the_figures_of_maekawas_bound() {
     let computed = costs(row);
     assert!(computed.len() >= 6, "{row}");
     assert_eq!(costs(&errata), computed, "docs/errata.md, M3");
-    let range = row.split("N = 7, 13, 31, 57: ").nth(1);
-    let range = range.and_then(|rest| rest.split(" messages for each").next());
-    let range = range.expect("the range of the means");
+    let range = between(row, "N = 7, 13, 31, 57: ", " messages for each");
     assert!(
         errata.contains(&format!("({range} messages for each of the K-1 others")),
         "docs/errata.md, M3: {range}"
     );
+}
+
+/// What stands between two parts of a text.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let found = text.split(before).nth(1);
+    let found = found.and_then(|rest| rest.split(after).next());
+    found.unwrap_or_else(|| panic!("no {before:?} and {after:?}: {text}"))
+}
+
+/// The figures of erratum N2 are those of the claim, which are counted.
+#[test]
+fn the_errata_have_the_figures_of_a_lone_request_on_the_torus() {
+    let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let claims = read("docs/claims.md");
+    let row = claims
+        .lines()
+        .find(|line| line.starts_with("| §5.1 | one request at a time takes"));
+    let row = row.expect("the claim is on the page");
+    let counted = |nodes: u32| {
+        let costs = between(row, &format!("N = {nodes}: "), ", outside");
+        let range = costs.split(',').next().expect("a range").to_owned();
+        let bound = costs.rsplit(" to ").next().expect("a bound").to_owned();
+        (range, bound)
+    };
+    let [nine, more, most] = [9, 25, 64].map(counted);
+    let equal = format!(
+        "counts {} messages for N = 9 (the bound is {}), {} for N = 25 ({}), and {} for N = 64 ({})",
+        nine.0, nine.1, more.0, more.1, most.0, most.1
+    );
+    let fast = between(row, "faster than all alerts, up to ", " from a fresh start");
+    let fast = format!("takes up to {fast} messages for these N");
+    let errata = read("docs/errata.md");
+    for text in [equal, fast] {
+        assert!(errata.contains(&text), "docs/errata.md, N2: {text}");
+    }
 }

@@ -38,7 +38,8 @@ pub(super) fn order_needed() -> Finding {
     let repaired = repaired.count();
     let found = format!(
         "as printed, {} of {} small systems are well in order, and in any order {}; repaired, with the request's number on every \
-         message, {repaired} are well in any order",
+         message, {repaired} are well in any order. Ye-In Chang's notes on the algorithm (SPDP 1993, doi:10.1109/SPDP.1993.395511) also change \
+         it so that order is not needed; we have their abstract only",
         in_order.len(),
         SMALL.len(),
         match &ill {

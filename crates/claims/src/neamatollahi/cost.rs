@@ -102,7 +102,7 @@ pub(crate) fn alone(side: usize) -> Vec<u64> {
 }
 
 /// The most messages of a single request if the token is faster than all alerts.
-pub(super) fn most_with_fast_token(side: usize) -> u64 {
+pub(crate) fn most_with_fast_token(side: usize) -> u64 {
     let torus = square(side);
     let places = || NodeId::all(side * side);
     let pairs = places().flat_map(|home| places().map(move |node| (home, node)));

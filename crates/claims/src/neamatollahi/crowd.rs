@@ -55,6 +55,12 @@ pub(crate) fn crowd_of_all_rows(side: usize) -> (f64, f64) {
     crowds(side, &one_of_each_row(side))
 }
 
+/// The most messages per entry when one node of each row requests at once and the token is faster
+/// than all alerts.
+pub(crate) fn most_of_all_rows_with_fast_token(side: usize) -> f64 {
+    crowds_with_fast_token(side, &one_of_each_row(side)).1
+}
+
 fn rows(side: usize) -> Vec<Vec<NodeId>> {
     let torus = square(side);
     let row = |row| (0..side).map(|column| torus.at(row, column)).collect();

@@ -6,8 +6,8 @@ mod crowd;
 mod table_1;
 
 pub(super) use correctness::as_told;
-pub(super) use cost::alone;
-pub(super) use crowd::{crowd_in_a_row, crowd_of_all_rows};
+pub(super) use cost::{alone, most_with_fast_token};
+pub(super) use crowd::{crowd_in_a_row, crowd_of_all_rows, most_of_all_rows_with_fast_token};
 
 use std::sync::Arc;
 
@@ -144,6 +144,11 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "Table 1",
+            "its own cell for light demand: 2(√N+1) to 3(√N+1), where §5.1 has 2√N+1 to 3√N+1",
+            table_1::own_light_cell,
+        ),
+        claim(
+            "Table 1",
             "Le Lann: worst case N, average N/2, best case and heavy demand 1",
             table_1::le_lann,
         ),
@@ -184,7 +189,7 @@ pub(super) fn claims() -> Vec<Claim> {
         ),
         claim(
             "Table 1",
-            "Razzaque et al. N; Paydar et al. 4√N and 1; Taheri et al. 2√N and √N",
+            "Razzaque et al. N, and O(N) waiting time; Paydar et al. 4√N and 1; Taheri et al. 2√N and √N, and O(√N) waiting time",
             table_1::not_at_hand,
         ),
         claim(

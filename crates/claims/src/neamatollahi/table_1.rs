@@ -5,6 +5,7 @@ use soloist_algorithms::Kind;
 
 use super::cost::most_with_fast_token;
 use super::{NAME, SIDES};
+use crate::exact::is_exactly;
 use crate::maekawa::worst_on_figure_1d;
 use crate::single::{Range, known};
 use crate::tools::{Run, examined_again, finding, is_within};
@@ -49,10 +50,36 @@ pub(super) fn own_row() -> Finding {
         listed(alone.map(|own| own.least))
     );
     finding(
-        within && best.iter().all(|best| best.contains(3.0)),
+        within && best.iter().all(|best| is_exactly(*best, 3.0)),
         found,
         examined_again(Kind::Neamatollahi, "Table 1"),
     )
+}
+
+/// The cell for light demand, which is neither what §5.1 derives nor what is counted.
+pub(super) fn own_light_cell() -> Finding {
+    let alone = SIDES.map(|side| known(NAME, side * side));
+    let claimed = SIDES.map(|side| Range {
+        least: 2 * (side as u64 + 1),
+        most: 3 * (side as u64 + 1),
+    });
+    let listed = |ranges: [Range; 3]| {
+        let text = |range: Range| format!("{} to {}", range.least, range.most);
+        ranges.map(text).join(", ")
+    };
+    let both = || alone.iter().zip(&claimed);
+    let so = both().all(|(own, claimed)| own.least >= claimed.least && own.most <= claimed.most);
+    let below = both().map(|(own, claimed)| claimed.least.saturating_sub(own.least).to_string());
+    let above = both().map(|(own, claimed)| own.most.saturating_sub(claimed.most).to_string());
+    let found = format!(
+        "N = 9, 25, 64, counted for a request from every node with the token at every node, equal delays: {} messages, claimed {}: {} below the \
+         cell and {} above it",
+        listed(alone),
+        listed(claimed),
+        below.collect::<Vec<_>>().join(", "),
+        above.collect::<Vec<_>>().join(", ")
+    );
+    finding(so, found, examined_again(Kind::Neamatollahi, "Table 1"))
 }
 
 pub(super) fn le_lann() -> Finding {

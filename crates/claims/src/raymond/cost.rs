@@ -6,6 +6,7 @@ use soloist_lab::replicate::Estimate;
 use soloist_lab::simulate::Random;
 
 use super::claim;
+use crate::exact::is_exactly;
 use crate::pairs::{is_cheaper, more_messages};
 use crate::tools::{Run, examined_again, finding, highest, is_close, is_less, is_within, largest};
 use crate::{Claim, Finding, Verdict};
@@ -127,7 +128,7 @@ fn line() -> Finding {
         let own = light(nodes, "line").replicated();
         let others = Run::of("suzuki-kasami", nodes).load("light").replicated();
         let [measured, theirs] = [&own, &others].map(|run| run.report.measures.messages_per_entry);
-        holds &= measured.contains(exact) && is_close(exact, 2.0 * n / 3.0, 0.02);
+        holds &= is_exactly(measured, exact) && is_close(exact, 2.0 * n / 3.0, 0.02);
         holds &= is_cheaper(&own, &others);
         figures.push(format!(
             "{measured} against {theirs} with {nodes} nodes, {} fewer in pairs of runs (2N/3 = {:.1})",

@@ -134,8 +134,8 @@ fn order_of_privileges() -> Finding {
     let star_says = Searched::from(search::<Raymond>(&star));
     let found = format!(
         "X crashes again each time it has recovered; counters are reduced to their differences. A line Y - X - Z: {}; a star of \
-         three around X: {}. The paper does not say where X itself goes. Behind the neighbours that advised, as here, no node waits \
-         forever, because each overtaking raises the count of the neighbour that overtakes and not that of the one that waits. Before \
+         three around X: {}. The paper does not say where X itself goes. Behind the neighbours that advised, as in these two, \
+         each overtaking raises the count of the neighbour that overtakes and not that of the one that waits. Before \
          them (variant greedy), where X crashes inside and requests again while it recovers: {}. And if a neighbour that counts crashes as \
          well, its count starts over: {}",
         line_says.text(),

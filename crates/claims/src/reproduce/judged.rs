@@ -124,6 +124,7 @@ const JUDGED: &[(&str, &[Key])] = &[
         "neamatollahi-table-1",
         &[
             ("Table 1", "its own row"),
+            ("Table 1", "its own cell for light"),
             ("Table 1", "Le Lann"),
             ("Table 1", "Suzuki-Kasami"),
             ("Table 1", "Raymond: "),

@@ -9,7 +9,9 @@ use super::curve::{
 use super::table_1;
 use super::{Item, Part, Reproduced};
 use crate::Verdict;
-use crate::neamatollahi::{alone, crowd_in_a_row, crowd_of_all_rows};
+use crate::neamatollahi::{
+    alone, crowd_in_a_row, crowd_of_all_rows, most_of_all_rows_with_fast_token,
+};
 use crate::tools::Run;
 
 pub(super) fn items() -> Vec<Item> {
@@ -179,13 +181,18 @@ fn medium() -> Reproduced {
     );
     chart.panels = panels;
     let yes = |so: bool| if so { "" } else { "not " };
+    let fast = most_of_all_rows_with_fast_token(sides[0]);
     let text = format!(
-        "in one row {}within (3√N+1)/√N; one in each row {}within 3√N and {}within the (2N+√N+1)/√N that the paper counts",
+        "in one row {}within (3√N+1)/√N; one in each row {}within 3√N and {}within the (2N+√N+1)/√N that the paper counts. If the token is faster \
+         than all alerts, {fast:.2} messages for each of the {} entries at N = {}, one in each row, where 3√N is {}",
         yes(in_best),
         yes(in_bound),
-        yes(in_worst)
+        yes(in_worst),
+        sides[0],
+        xs[0],
+        bound(xs[0])
     );
-    let so = in_best && in_bound && in_worst;
+    let so = in_best && in_bound && in_worst && fast <= bound(xs[0]);
     counted(
         chart,
         Verdict::of(so, so),

@@ -11,6 +11,7 @@ use super::curve::{
 };
 use super::{Item, Part, Reproduced};
 use crate::Verdict;
+use crate::exact::is_exactly;
 use crate::raymond::{distances_on_a_line, star_formula};
 use crate::tools::{Run, is_close, is_less};
 
@@ -100,7 +101,7 @@ fn line() -> Reproduced {
     // A node that has the privilege sends no REQUEST: the mean is over all pairs, also of a node
     // with itself.
     let exact = |n: f64| 2.0 * (n * n - 1.0) / (3.0 * n);
-    let is_exact = |m: &Measured| m.estimate.contains(exact(m.x));
+    let is_exact = |m: &Measured| is_exactly(m.estimate, exact(m.x));
     let so = found.iter().all(|m| is_exact(m) && m.estimate.high() < m.x);
     let text = format!(
         "{}; the mean over all pairs of nodes, 2(N²-1)/3N, is {}in each interval",

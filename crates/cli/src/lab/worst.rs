@@ -16,11 +16,12 @@ use crate::{Verdict, output};
 /// Look for the worst run of a cluster that is too large to be searched
 ///
 /// A local search changes the order of events a little at a time and keeps what makes the run
-/// worse: more messages per entry, or a waiter that is overtaken more often. Messages are counted
-/// up to the moment when they are most per entry, while no request waits and no message is in
-/// flight. The worst run found is printed as a scenario, which `soloist lab replay` plays back. It
-/// shows that such a run exists; it does not show that there is no worse one. `soloist lab check
-/// --most` finds the worst run of a small cluster.
+/// worse: more messages per entry, or a waiter that is overtaken more often. For messages, requests
+/// that are made one at a time are tried first. Messages are counted up to the moment when they are
+/// most per entry, while no request waits and no message is in flight; a token that circulates
+/// counts only while a node waits. The worst run found is printed as a scenario, which `soloist lab
+/// replay` plays back. It shows that such a run exists; it does not show that there is no worse
+/// one. `soloist lab check --most` finds the worst run of a small cluster.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 success; 2 invalid input.
@@ -70,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NODE", value_parser = settings::node, default_value = "0", allow_hyphen_values = true)]
     home: u32,
 
-    /// Number of runs to try
+    /// Number of runs to try, beside those of requests made one at a time
     #[arg(long, value_name = "K", value_parser = settings::count, default_value = "20000", allow_hyphen_values = true)]
     tries: u64,
 

@@ -6,9 +6,9 @@
 //!
 //! A `Schedule` (`schedule.rs`) gives a priority to each request, each exit and each message.
 //! In each state, the possible event with the highest priority happens. The search changes a few
-//! priorities at a time and keeps the change unless the run gets better for the cluster. Several
-//! searches start from random schedules, and the worst run of all is the result. A seed gives the
-//! same result on any machine.
+//! priorities at a time and keeps the change unless the run gets better for the cluster. One search
+//! starts from requests that are made one at a time (`turns.rs`), the others from random schedules,
+//! and the worst run of all is the result. A seed gives the same result on any machine.
 //!
 //! Messages are counted per entry, over the part of a run in which this is largest. The part begins
 //! with the run and is complete: every request in it is served, and no message is left in flight,
@@ -16,6 +16,7 @@
 
 mod run;
 mod schedule;
+mod turns;
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub struct Hunt {
     pub aim: Aim,
     /// Seed of the random generator.
     pub seed: u64,
-    /// Number of runs to try, at least [`Hunt::CLIMBS`].
+    /// Number of runs to try, at least [`Hunt::CLIMBS`], beside those with requests one at a time.
     pub tries: u64,
 }
 
@@ -52,7 +53,7 @@ pub struct Found {
     pub aim: &'static str,
     /// Seed of the random generator.
     pub seed: u64,
-    /// Number of runs that were tried.
+    /// Number of runs that were tried, with requests one at a time and otherwise.
     pub tries: u64,
     /// Messages of the worst run. A circulating token that nobody asked for does not count. If
     /// messages are to be many, the run ends where they are most per entry.
@@ -95,6 +96,24 @@ struct Hunter<'a> {
     progress: &'a (dyn Fn() + Sync),
 }
 
+/// A schedule that was tried.
+struct Tried {
+    /// How often each node requests.
+    requests: Vec<u8>,
+    schedule: Schedule,
+    score: Score,
+}
+
+impl Tried {
+    /// The worse of two, or the first if they are alike.
+    fn or_worse(self, other: Tried, aim: Aim) -> Tried {
+        match other.score.is_worse_than(&self.score, aim) {
+            true => other,
+            false => self,
+        }
+    }
+}
+
 impl Visitor for Hunter<'_> {
     type Output = Result<Found, CaseError>;
 
@@ -102,47 +121,53 @@ impl Visitor for Hunter<'_> {
         let Hunter { hunt, progress } = self;
         let shape = Arc::new(hunt.case.shape.build::<A::Shape>(hunt.case.nodes)?);
         let tries = hunt.tries.max(Hunt::CLIMBS) / Hunt::CLIMBS;
+        let (in_turn, runs) = turns::worst::<A>(hunt, &shape, progress);
         let climbs: Vec<_> = (0..Hunt::CLIMBS)
             .into_par_iter()
-            .map(|stream| climb::<A>(hunt, &shape, stream, tries, progress))
+            .map(|stream| {
+                let start = in_turn.as_ref().filter(|_| stream == 0);
+                let start = start.map(|tried| tried.schedule.clone());
+                climb::<A>(hunt, &shape, stream, start, tries, progress)
+            })
             .collect();
-        let worst = climbs.into_iter().reduce(|one, other| {
-            if other.1.is_worse_than(&one.1, hunt.aim) {
-                other
-            } else {
-                one
-            }
-        });
-        let (schedule, score) = worst.expect("there is at least one search");
-        let steps = Run::<A>::new(&hunt.case, &shape, &schedule).recorded(hunt.aim);
+        let all = in_turn.into_iter().chain(climbs);
+        let worst = all.reduce(|one, other| one.or_worse(other, hunt.aim));
+        let worst = worst.expect("there is at least one search");
+        let case = Case {
+            requests: worst.requests,
+            ..hunt.case.clone()
+        };
+        let steps = Run::<A>::new(&case, &shape, &worst.schedule).recorded(hunt.aim);
         Ok(Found {
             aim: hunt.aim.name(),
             seed: hunt.seed,
-            tries: tries * Hunt::CLIMBS,
-            messages: score.messages,
-            entries: score.entries,
-            overtaken: score.overtaken,
-            transcript: hunt.case.transcript(&score.text(hunt.aim), &steps),
+            tries: runs + tries * Hunt::CLIMBS,
+            messages: worst.score.messages,
+            entries: worst.score.entries,
+            overtaken: worst.score.overtaken,
+            transcript: case.transcript(&worst.score.text(hunt.aim), &steps),
             setting: hunt.case.setting(shape.to_string()),
         })
     }
 }
 
-/// One search: the worst schedule that it found.
+/// One search: the worst schedule that it found. Without a start, it starts from a random one.
 fn climb<A: Algorithm>(
     hunt: &Hunt,
     shape: &Arc<A::Shape>,
     stream: u64,
+    start: Option<Schedule>,
     tries: u64,
     progress: &(dyn Fn() + Sync),
-) -> (Schedule, Score) {
+) -> Tried {
     let mut random = Random::new(hunt.seed, stream);
     let attempt = |schedule: Schedule| {
         let (score, keys) = Run::<A>::new(&hunt.case, shape, &schedule).score(hunt.aim);
         progress();
         (schedule, score, keys)
     };
-    let mut here = attempt(Schedule::random(&mut random));
+    let start = start.unwrap_or_else(|| Schedule::random(&mut random));
+    let mut here = attempt(start);
     let mut worst = (here.0.clone(), here.1);
     let mut failures = 0;
     for _ in 1..tries {
@@ -162,5 +187,10 @@ fn climb<A: Algorithm>(
             worst = (here.0.clone(), here.1);
         }
     }
-    worst
+    let (schedule, score) = worst;
+    Tried {
+        requests: hunt.case.requests.clone(),
+        schedule,
+        score,
+    }
 }

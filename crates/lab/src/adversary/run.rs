@@ -69,6 +69,8 @@ pub(super) struct Run<'a, A: Algorithm> {
     out: Outbox<A::Message>,
     /// Requests that each node has made.
     rounds: Vec<u8>,
+    /// Number of requests that were made in turn.
+    turn: usize,
     /// Messages of each node's request that have not arrived.
     pending: Vec<u32>,
     overtaking: Overtaking,
@@ -92,6 +94,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
             channels: BTreeMap::new(),
             out: Outbox::new(),
             rounds: vec![0; nodes],
+            turn: 0,
             pending: vec![0; nodes],
             overtaking: Overtaking::new(nodes),
             waiting: 0,
@@ -184,8 +187,16 @@ impl<'a, A: Algorithm> Run<'a, A> {
         self.world.inside() == 0 && envelopes.all(|envelope| envelope.message.is_roaming())
     }
 
-    /// The possible event with the highest priority.
+    /// The possible event with the highest priority. While nodes take turns, the next of them
+    /// requests as soon as the one before it was served, and no other does.
     fn next(&self) -> Option<Possible> {
+        let turn = self.schedule.turns.get(self.turn);
+        if let Some(&node) = turn
+            && self.waiting == 0
+            && self.is_quiet()
+        {
+            return Some(Possible::Request(node));
+        }
         let mut best: Option<(i64, Possible)> = None;
         let mut consider = |priority: i64, possible| {
             if best.is_none_or(|(known, _)| priority > known) {
@@ -195,7 +206,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
         for (node, state) in self.world.iter() {
             let left = self.case.requests[node.index()] > self.rounds[node.index()];
             match state.phase() {
-                Phase::Idle if left => {
+                Phase::Idle if left && turn.is_none() => {
                     let key = self.own_key(Key::REQUEST, node);
                     consider(self.schedule.priority(key), Possible::Request(node));
                 }
@@ -234,6 +245,7 @@ impl<'a, A: Algorithm> Run<'a, A> {
             Possible::Request(node) => {
                 self.keys.push(self.own_key(Key::REQUEST, node));
                 self.rounds[node.index()] += 1;
+                self.turn += usize::from(self.turn < self.schedule.turns.len());
                 self.waiting += 1;
                 self.overtaking.requested(node);
                 (Event::Request(node), format!("request {node}"))

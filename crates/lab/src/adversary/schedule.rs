@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use soloist_algorithms::NodeId;
+
 use crate::simulate::Random;
 
 /// An event as a schedule sees it. Events with equal keys have the same priority.
@@ -27,6 +29,9 @@ const KINDS: usize = 16;
 /// A general setting per kind of event, and exceptions.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
+    /// The nodes that request first, one after the other: each when the request before it was
+    /// served and no message is in flight. All other requests come after these.
+    pub turns: Vec<NodeId>,
     kinds: [Preference; KINDS],
     exceptions: BTreeMap<Key, i64>,
 }
@@ -60,6 +65,7 @@ impl Preference {
 impl Schedule {
     pub(super) fn random(random: &mut Random) -> Self {
         Schedule {
+            turns: Vec::new(),
             kinds: std::array::from_fn(|_| Preference::random(random)),
             exceptions: BTreeMap::new(),
         }
@@ -77,6 +83,14 @@ impl Schedule {
         base + by_sender * i64::from(key.from) + by_receiver * i64::from(key.to)
     }
 
+    /// This schedule with these requests at the start, one at a time.
+    pub(super) fn with_turns(&self, turns: Vec<NodeId>) -> Self {
+        Schedule {
+            turns,
+            ..self.clone()
+        }
+    }
+
     /// This schedule with a few changes. `keys` are those of the run that it gave.
     pub(super) fn changed(&self, keys: &[Key], random: &mut Random) -> Self {
         let mut next = self.clone();
@@ -90,6 +104,10 @@ impl Schedule {
                     let place = random.below(next.exceptions.len() as u64) as usize;
                     let key = next.exceptions.keys().nth(place).copied();
                     next.exceptions.remove(&key.expect("it is one of them"));
+                }
+                2 if !next.turns.is_empty() => {
+                    let left = random.below(next.turns.len() as u64);
+                    next.turns.truncate(left as usize);
                 }
                 _ if keys.is_empty() => {}
                 _ => {

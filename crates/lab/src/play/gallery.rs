@@ -106,6 +106,8 @@ const PIECES: &[Piece] = pieces! {
             "Neamatollahi as printed: the token passes a waiting node again and again.";
         "fault-n2", "N2: the cost of one request",
             "A request that is alone costs eight messages where seven are allowed.";
+        "fault-n3", "N3: the cost of several requests",
+            "Three requests at once cost 28 messages where 27 are allowed.";
         "fault-r1", "R1: two conclusions interchanged",
             "Raymond's recovery as printed: a node waits for the answer to a request that it never sent.";
         "fault-r2", "R2: an ADVISE overtakes a PRIVILEGE",
@@ -114,6 +116,8 @@ const PIECES: &[Piece] = pieces! {
             "Raymond's recovery with duplicates: the privilege moves back and forth although no node wants it.";
         "fault-r4", "R4: a counter that is lost",
             "Raymond's remedy against starvation: a neighbour that fails goes first once more.";
+        "fault-r5", "R5: demand and cost",
+            "Raymond on a star: an entry costs more, not less, when all nodes request.";
     }
 };
 

@@ -33,7 +33,8 @@ pub struct Plan {
     /// maximum.
     pub seeds: u64,
     /// Run until the intervals of messages per entry and of the mean response time reach at most
-    /// this share of their means to either side.
+    /// this share of their means to either side. Intervals of a run that stops when they happen to
+    /// be narrow contain the true mean somewhat less often than their level says.
     pub precision: Option<f64>,
     /// Confidence level of the intervals.
     pub level: f64,
@@ -48,7 +49,8 @@ impl Plan {
     pub const SEEDS_MAX: u64 = 1000;
     /// Default confidence level.
     pub const LEVEL: f64 = 0.95;
-    /// Confidence level of verdicts. More than a hundred are made, and all should be right.
+    /// Confidence level of verdicts. The pages have about 400 intervals: at this level, the chance
+    /// that at least one of them misses its mean is about a third, and at 95 % it is a certainty.
     pub const VERDICT_LEVEL: f64 = 0.999;
 }
 
@@ -111,6 +113,9 @@ pub struct WarmUp {
 /// The measured window is moved on by the length of the warm-up. The warm-up was too short if that
 /// shifts a mean noticeably: by more than half the width of its interval, by more than 0.5 %, and
 /// with the interval of the shift, at 99.9 %, not containing 0.
+///
+/// The rule is lenient: smaller shifts pass, and a window that is longer than the warm-up overlaps
+/// with the one that it is compared with.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Doubling {
     /// Shift of messages per entry when the warm-up is doubled.

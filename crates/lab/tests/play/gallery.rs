@@ -7,7 +7,7 @@ use soloist_lab::play::{Comparison, Exhibit, Run, compare, exhibit, gallery, run
 use soloist_lab::simulate::{Load, Setup, simulate};
 
 /// What each tour of a fault ends with. `None` if the fault is a count, or a run without end.
-const FAULTS: [(&str, Option<&str>); 20] = [
+const FAULTS: [(&str, Option<&str>); 22] = [
     ("fault-c1", Some("deadlock")),
     ("fault-c2", Some("deadlock")),
     ("fault-c3", Some("invariant")),
@@ -24,10 +24,12 @@ const FAULTS: [(&str, Option<&str>); 20] = [
     ("fault-m4", Some("deadlock")),
     ("fault-n1", None),
     ("fault-n2", None),
+    ("fault-n3", None),
     ("fault-r1", Some("deadlock")),
     ("fault-r2", Some("two-inside")),
     ("fault-r3", None),
     ("fault-r4", None),
+    ("fault-r5", None),
 ];
 
 #[test]

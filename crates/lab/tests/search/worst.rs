@@ -211,3 +211,78 @@ fn a_hunt_repeats_and_its_scenario_replays() {
         .filter(|line| line.contains(" -> "));
     assert_eq!(sent.count() as u64, found.messages);
 }
+
+/// With as few tries as there can be, except for the runs of single requests.
+fn short_hunt(algorithm: &str, form: &str, nodes: usize, requests: u8) -> (Case, Found) {
+    let choice = Choice::parse(algorithm, "").unwrap();
+    let mut case = Case::new(choice, nodes, requests);
+    if !form.is_empty() {
+        case.shape = soloist_lab::ShapeSpec::Form(form.to_owned());
+    }
+    let hunt = Hunt {
+        case: case.clone(),
+        aim: Aim::Messages,
+        seed: 1,
+        tries: Hunt::CLIMBS,
+    };
+    (case, hunt.run(&|| ()).unwrap())
+}
+
+/// A bound may be reached by one request of the right node.
+#[test]
+fn a_hunt_returns_no_less_than_a_lone_request_of_each_node() {
+    for (algorithm, form, nodes) in [
+        ("chaudhuri-karaata", "3x3x3", 27),
+        ("maekawa", "singer", 13),
+        ("raymond", "kary:2", 15),
+        ("lodha-kshemkalyani", "", 8),
+        ("carvalho-roucairol", "", 8),
+        ("singhal-dynamic", "", 8),
+        ("suzuki-kasami", "", 8),
+        ("naimi-trehel", "", 10),
+        ("neilsen-mizuno", "line", 9),
+        ("central", "", 12),
+    ] {
+        let (case, found) = short_hunt(algorithm, form, nodes, 1);
+        for node in 0..nodes {
+            let mut alone = case.clone();
+            alone.requests = vec![0; nodes];
+            alone.requests[node] = 1;
+            let exact = alone.worst(Aim::Messages, &mut |_| true).unwrap();
+            let (most, entries) = (exact.most.unwrap(), exact.entries.unwrap());
+            assert!(
+                found.messages * entries >= most * found.entries,
+                "{algorithm}: {} for {}, and {most} for {entries} of node {node}",
+                found.messages,
+                found.entries
+            );
+        }
+    }
+}
+
+/// Chaudhuri, Karaata 1998, Theorem 2: 8(c-1) for a request from the corner farthest from the
+/// token. Raymond 1989, §5: 2D, if leaves on both sides of the root take turns, but for the first.
+#[test]
+fn a_hunt_lets_nodes_take_turns() {
+    let (_, mesh) = short_hunt("chaudhuri-karaata", "3x3x3", 27, 1);
+    assert_eq!((mesh.messages, mesh.entries), (16, 1));
+    let replayed = scenario::replay(&mesh.transcript).unwrap();
+    assert_eq!(replayed, mesh.transcript);
+    let choice = Choice::parse("raymond", "").unwrap();
+    let hunt = Hunt {
+        case: Case {
+            shape: soloist_lab::ShapeSpec::Form("kary:2".to_owned()),
+            ..Case::new(choice, 15, 2)
+        },
+        aim: Aim::Messages,
+        seed: 1,
+        tries: 2_000,
+    };
+    let tree = hunt.run(&|| ()).unwrap();
+    assert!(
+        tree.messages * 16 >= (6 + 15 * 12) * tree.entries,
+        "{} for {}",
+        tree.messages,
+        tree.entries
+    );
+}

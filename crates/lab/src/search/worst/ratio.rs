@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_largest_ratio_is_that_of_an_enumeration_of_cycles() {
         let mut random = Random::new(1, 0);
-        let (mut bounded, mut unbounded) = (0, 0);
+        let (mut bounded, mut unbounded, mut not_at_once) = (0, 0, 0);
         for _ in 0..400 {
             let nodes = 2 + random.below(5) as u32;
             let mut node = || random.below(u64::from(nodes)) as u32;
@@ -246,7 +246,16 @@ mod tests {
             );
             assert!(messages == 0 || cycles.contains(&(messages, entries)));
             bounded += 1;
+            let start = Cycle {
+                entries: 1,
+                ..Cycle::default()
+            };
+            let first = better(nodes as usize, &arcs, &start);
+            let is_less = |first: Cycle| first.messages * entries < messages * first.entries;
+            not_at_once += usize::from(first.is_some_and(is_less));
         }
         assert!(bounded > 50 && unbounded > 50, "{bounded} {unbounded}");
+        // On these, a search that stops at the first positive cycle is wrong.
+        assert!(not_at_once > 20, "{not_at_once}");
     }
 }
