@@ -29,7 +29,7 @@ use super::locks::ANONYMOUS;
 use super::progress::Written;
 use super::request::Who;
 use super::{Api, origin};
-use crate::node::sessions::{Newcomer, Outgoing, Returning};
+use crate::node::sessions::{NewSession, Outgoing, ResumedSession};
 use crate::node::shared::Shared;
 use crate::node::state::NodeState;
 use connection::SessionConnection;
@@ -205,12 +205,12 @@ fn opened(
     let owner = hello.name.as_deref().unwrap_or(ANONYMOUS);
     check_owner(owner).map_err(|error| closed(Code::BadRequest, error))?;
     let ttl_default = shared.config.ttl.default;
-    let newcomer = Newcomer {
+    let new = NewSession {
         client,
         owner: owner.into(),
         ttl: hello.ttl_ms.map_or(ttl_default, Duration::from_millis),
     };
-    let opened = core.open_session(shared, newcomer, id, outgoing);
+    let opened = core.open_session(shared, new, id, outgoing);
     opened.map_err(|error| closed(error.session_code(), error))
 }
 
@@ -226,13 +226,13 @@ fn resumed(
     let session = resume.session.parse();
     let session: SessionId = session.map_err(|error| unknown(&error))?;
     let secret = resume.secret.0.parse().map_err(|error| unknown(&error))?;
-    let returning = Returning {
+    let resumption = ResumedSession {
         client,
         session,
         secret,
         seen: resume.seen,
     };
-    let resumed = core.resume_session(shared, &returning, id, outgoing);
+    let resumed = core.resume_session(shared, &resumption, id, outgoing);
     resumed.map_err(|error| unknown(&error))?;
     shared.metrics.count_session_resumed();
     Ok(session)

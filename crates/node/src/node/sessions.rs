@@ -98,14 +98,14 @@ impl Outgoing {
 }
 
 /// A client that wants to start a session.
-pub(crate) struct Newcomer {
+pub(crate) struct NewSession {
     pub client: Client,
     pub owner: Arc<str>,
     pub ttl: Duration,
 }
 
 /// A client that wants to resume a session.
-pub(crate) struct Returning {
+pub(crate) struct ResumedSession {
     pub client: Client,
     pub session: SessionId,
     pub secret: SessionSecret,
@@ -117,12 +117,12 @@ impl NodeState {
     pub(crate) fn open_session(
         &mut self,
         shared: &Shared,
-        newcomer: Newcomer,
+        new: NewSession,
         connection: ConnectionId,
         outgoing: &Arc<Outgoing>,
     ) -> Result<SessionId, RequestError> {
         self.connections.insert(connection, Arc::clone(outgoing));
-        let Newcomer { client, owner, ttl } = newcomer;
+        let NewSession { client, owner, ttl } = new;
         let opened = self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
             table.open_session(now, client, owner, ttl, connection, &mut out.locks)
@@ -137,17 +137,17 @@ impl NodeState {
     pub(crate) fn resume_session(
         &mut self,
         shared: &Shared,
-        returning: &Returning,
+        resumption: &ResumedSession,
         connection: ConnectionId,
         outgoing: &Arc<Outgoing>,
     ) -> Result<(), NoSuchSession> {
         self.connections.insert(connection, Arc::clone(outgoing));
-        let Returning {
+        let ResumedSession {
             client,
             session,
             secret,
             seen,
-        } = returning;
+        } = resumption;
         let resumed = self.drive(shared, |part, now, out| {
             let table = part.table_mut(now, out);
             let out = &mut out.locks;
