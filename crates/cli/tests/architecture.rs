@@ -1,4 +1,4 @@
-//! The functions, files and tests that ARCHITECTURE.md, README.md and docs/guarantees.md name exist.
+//! What ARCHITECTURE.md, README.md and docs/guarantees.md name exists: functions, files and tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -137,8 +137,8 @@ impl Listing {
     }
 }
 
-/// The looks of one connection at the list of locks: one at a time, and not too often, however often
-/// the client asks for another list or for none.
+/// The looks of one connection at the list of locks: one at a time, and not too often, however
+/// often the client asks for another list or for none.
 #[derive(Clone, Default)]
 pub(crate) struct Looks {
     /// When the last one began. Locked while it is under way.
