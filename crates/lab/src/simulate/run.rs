@@ -263,7 +263,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                 self.charged_under_way -= u64::from(charge == Charge::Entry);
                 self.meter.received(from, to, charge, asking);
                 if let Some(tracer) = &mut self.tracer {
-                    tracer(&traced(self.now, TraceKind::Receive, to, from, &message));
+                    trace(tracer, self.now, TraceKind::Receive, to, from, &message);
                 }
                 let unneeded = charge == Charge::Entry && self.meter.is_quiet();
                 if self.meter.is_stalled() || unneeded {
@@ -311,7 +311,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
             match effect {
                 Effect::Enter => {
                     if let Some(tracer) = &mut self.tracer {
-                        tracer(&event(self.now, TraceKind::Enter, node));
+                        trace_at(tracer, self.now, TraceKind::Enter, node);
                     }
                     self.meter.entered::<A::Message>(node, self.now);
                     self.in_vain = 0;
@@ -328,7 +328,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
                     let delay = &self.setup.delay;
                     let mut at = self.now + delay.draw(nodes, node, to, &mut self.delays);
                     if let Some(tracer) = &mut self.tracer {
-                        tracer(&traced(self.now, TraceKind::Send, node, to, &message));
+                        trace(tracer, self.now, TraceKind::Send, node, to, &message);
                     }
                     if let Some(last_arrivals) = &mut self.last_arrivals {
                         let last = last_arrivals.entry((node, to)).or_default();
@@ -358,7 +358,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
     /// Traces an event of a node that is not about a message.
     pub(super) fn note(&mut self, kind: TraceKind, node: NodeId) {
         if let Some(tracer) = &mut self.tracer {
-            tracer(&event(self.now, kind, node));
+            trace_at(tracer, self.now, kind, node);
         }
     }
 
@@ -446,6 +446,7 @@ impl<'a, A: Algorithm> Simulation<'a, A> {
 }
 
 /// Draws how long a node stays inside.
+#[inline]
 fn hold(hold: Hold, users: &mut [Random], node: NodeId) -> Time {
     match hold.constant() {
         Some(hold) => hold,
@@ -453,7 +454,33 @@ fn hold(hold: Hold, users: &mut [Random], node: NodeId) -> Time {
     }
 }
 
-/// An event of a node that is not about a message.
+/// Traces an event of a node that is not about a message.
+// Not inlined into the simulator's innermost loop, like `trace`: few runs are traced.
+#[cold]
+#[inline(never)]
+fn trace_at(tracer: &mut Tracer<'_>, now: Time, kind: TraceKind, node: NodeId) {
+    tracer(&event(now, kind, node));
+}
+
+/// Traces an event of a node and a message.
+#[cold]
+#[inline(never)]
+fn trace<M: Message>(
+    tracer: &mut Tracer<'_>,
+    now: Time,
+    kind: TraceKind,
+    node: NodeId,
+    peer: NodeId,
+    message: &M,
+) {
+    tracer(&TraceEvent {
+        peer: Some(peer.index() as u32),
+        message: Some(M::KINDS[message.kind()]),
+        text: Some(message.to_string()),
+        ..event(now, kind, node)
+    });
+}
+
 fn event(now: Time, event: TraceKind, node: NodeId) -> TraceEvent {
     TraceEvent {
         time: now.delays(),
@@ -462,21 +489,5 @@ fn event(now: Time, event: TraceKind, node: NodeId) -> TraceEvent {
         peer: None,
         message: None,
         text: None,
-    }
-}
-
-/// An event of a node and a message.
-fn traced<M: Message>(
-    now: Time,
-    kind: TraceKind,
-    node: NodeId,
-    peer: NodeId,
-    message: &M,
-) -> TraceEvent {
-    TraceEvent {
-        peer: Some(peer.index() as u32),
-        message: Some(M::KINDS[message.kind()]),
-        text: Some(message.to_string()),
-        ..event(now, kind, node)
     }
 }

@@ -160,6 +160,7 @@ impl Hold {
     }
 
     /// The duration of a hold, if all are the same.
+    #[inline]
     pub(super) fn constant(self) -> Option<Time> {
         match self.0 {
             Distribution::Constant(span) => Some(Time::from_delays(span)),
