@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests the pages of the player and the dashboard: types, lints, format, unit tests, and tests in a
-# real browser. Takes about two minutes. The program may be given, if it is built already. With
+# real browser. Takes a few minutes. The program may be given, if it is built already. With
 # --pictures it only makes the pictures in docs/ again. Those of the dashboard show a real cluster
 # for SOLOIST_MINUTES (16).
 set -eu
